@@ -29,7 +29,7 @@ class NoReductionError(LabError):
 
 @dataclass(frozen=True)
 class Compressed:
-    """A compression that is stored."""
+    """A stored compression."""
 
     memory: Memory
     messages: list[Chat]
@@ -56,7 +56,7 @@ class Compressor:
         self._summary_tokens = summary_tokens
 
     def compress(self, plan: Plan, stage: Stage, spent: list[Spent]) -> Compressed:
-        """Store the plan's old blocks as a memory; what its calls take is added to `spent`, also where it fails."""
+        """Store the plan's old blocks as a memory; the cost of its calls is added to `spent`, even if it fails."""
         request = plan.request
         raw = [pack(request.chat_of_block(number)) for number in plan.old]
         for number, block in zip(plan.old, raw, strict=True):

@@ -1,9 +1,10 @@
-"""Whether an edit of the context pays under a provider's prices; pure arithmetic, no clock and no model.
+"""Whether an edit of the context pays off under a provider's prices; pure arithmetic, no clock and no model.
 
-An edit removes `S` tokens in the middle of a request, so the `T` tokens behind them that stay are written to the prompt cache again instead
-of read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading and writing,
-the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Memory that was appended behind the blocks leaves with the edit and
-is written again when it is recalled again, so it counts as part of `T`: all of it, since how much comes back is not known in advance.
+An edit removes `S` tokens in the middle of a request, so the `T` tokens after them that stay are written to the prompt cache again
+instead of being read: `(w - r) T - r S` more at this turn. Every later turn reads `S` tokens less. With `r` and `w` the prices of reading
+and writing, the edit has paid back after `((w - r) / r) (T / S) - 1` further turns. Memory that was appended after the blocks leaves with
+the edit and is written again when it is recalled again, so it counts as part of `T`: all of it, since how much comes back is not known in
+advance.
 """
 
 import math
@@ -13,10 +14,10 @@ from typing import Any
 from pamer_lab.prices import PriceTable
 
 FULL = 0.9
-"""Share of the window from which on an edit is made whatever it costs."""
+"""Share of the window from which an edit is made regardless of its cost."""
 
 COLD = 2
-"""Lifetimes without a request after which a cache counts as cold: providers keep prefixes longer than they promise."""
+"""Number of lifetimes without a request after which a cache counts as cold: providers keep prefixes longer than they promise."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Verdict:
     edit: bool
     reason: str
     turns: float = 0.0
-    """Turns until the edit has paid back; infinite where it never does, 0 where no price was asked."""
+    """Turns until the edit has paid back; infinite if it never does, 0 if prices play no part."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Edit only where it pays back within a horizon, the cache is cold, the client rewrote its history, or the window is nearly full."""
+    """Edit only if it pays back within a horizon, the cache is cold, the client rewrote its history, or the window is nearly full."""
 
     prices: str
     """The table's name."""
@@ -42,16 +43,16 @@ class Gate:
     horizon: int
     """Turns within which an edit must pay back."""
     window: int
-    """Tokens that the model takes. 0: no limit is known."""
+    """Size of the model's context window in tokens. 0: unknown."""
     appended: bool = False
-    """Whether appended memory counts as behind an edit. False: it is left out, as in runs of before."""
+    """Whether appended memory counts as part of `T`. False: it is left out, as in earlier runs."""
 
     @classmethod
     def of(cls, prices: PriceTable, *, horizon: int, window: int, appended: bool = False) -> "Gate":
         return cls(prices.name, prices.read, prices.write, prices.lifetime_seconds, horizon, window, appended)
 
     def as_settings(self) -> dict[str, Any]:
-        # Only what differs from before, so that runs without appended memory keep their ids.
+        # Left out if False, so that runs without appended memory keep their ids.
         return {name: value for name, value in asdict(self).items() if name != "appended" or value}
 
     def payback(self, removed: int, behind: int) -> float:
@@ -64,10 +65,10 @@ class Gate:
     def ask(self, *, removed: int, behind: int, tokens: int, idle: float | None, appended: int = 0) -> Verdict:
         """The verdict on an edit.
 
-        `removed`: tokens of blocks that would leave. `behind`: of blocks that stay behind them. `tokens`: the request without the edit.
-        `appended`: of recalled memory behind the blocks.
+        `removed`: tokens of the blocks that would leave. `behind`: tokens of the blocks after them. `tokens`: those of the request without
+        the edit. `appended`: tokens of recalled memory after the blocks.
         `idle`: seconds since the session's last request; None: unknown, and the cache counts as warm. Infinite: the client
-        has rewritten its history.
+        rewrote its history.
         """
         turns = self.payback(removed, behind + appended * self.appended)
         after = f"pays back after {self._counted(turns)}, horizon {self.horizon}"

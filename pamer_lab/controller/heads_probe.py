@@ -39,7 +39,7 @@ class HeadsProbe:
     def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
         """Compute the states of these decision points of a recorded trace together.
 
-        Does nothing for heads that read the context hint: it names the size of a request, which earlier decisions determine.
+        Does nothing for heads that read the context hint: it states the size of the request, which depends on earlier decisions.
         """
         if self._heads.hint != "faithful" and request.points:
             self.states.read_ahead(replace(request, probe_prompt=self._heads.probe_system_prompt), progress, cancel)

@@ -2,7 +2,7 @@
 
 `transform` takes the caller's complete, append-only history and returns the request to send.
 Invariant: every block of the history is in the returned request or covered by exactly one stored memory; if a memory operation fails,
-the caller's own list is returned unchanged; `transform` never raises. Whoever created the store opens it.
+the caller's own list is returned unchanged; `transform` never raises. The caller creates and opens the store.
 """
 
 import threading
@@ -30,7 +30,7 @@ from pamer_lab.memory import DetailWriter, LostRaceError, Memories, SessionMemor
 from pamer_lab.models.embedder import Embedder
 
 SESSIONS_KEPT = 256
-"""Sessions whose history stays read in this process."""
+"""Number of sessions whose parsed history is kept in this process."""
 NO_SESSION = "no session id"
 """The error of a request that names no session."""
 
@@ -54,8 +54,8 @@ class PamerController:
         gate: Gate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What decides on compression is `probe`: heads that vote, or a trigger in their place. `gate`: heads
-        edit only where that pays; None: whenever they vote for it. `clock`: in seconds, tells how long a session is idle."""
+        """`probe` decides on compression: heads that vote, or a trigger in their place. `gate`: compress only if the edit also pays
+        off; None: whenever the heads vote for it. `clock`: in seconds, measures how long a session is idle."""
         self.settings = settings or ControllerSettings()
         self.store = store
         self._probe = probe
@@ -73,10 +73,10 @@ class PamerController:
     ) -> Outcome:
         """The request to send instead of `messages`, and why.
 
-        `session_id`: names the agent's run; its memories are kept under it.
+        `session_id`: names the agent's run; its memories are stored under it.
         `messages`: the complete history so far, in OpenAI's chat form; only ever appended to.
         `tools`: the tool descriptions that go with the request, which count as part of it.
-        `idle`: seconds since the session's last request, for the priced gate; None measures them here.
+        `idle`: seconds since the session's last request, for the priced gate; None: measured here.
         """
         turn = DecisionBuilder(session_id if isinstance(session_id, str) else "", self._tokens.counter.name)
         try:
@@ -92,11 +92,11 @@ class PamerController:
             return messages, turn.fallback("a memory operation failed", _said(error))
 
     def continue_with(self, session_id: str, items: Sequence[Item]) -> None:
-        """Continue a session whose last request was made of these items: recalled memory behind its blocks stays there."""
+        """Continue a session whose last request consisted of these items: recalled memory after its blocks stays there."""
         self._session(session_id).appended = appended_in(items) if self.settings.inject == "append" else ()
 
     def failed_before(self, session_id: str, failures: int) -> None:
-        """Continue a session that has so many failed compressions behind it; what was counted here for it is replaced."""
+        """Continue a session with this number of failed compressions; replaces the count kept here."""
         self._session(session_id).failures = failures
 
     def _transform(self, turn: DecisionBuilder, session: "_Session", messages: Sequence[Chat], tools: Sequence[Any] | None) -> Outcome:
@@ -130,7 +130,7 @@ class PamerController:
         return memory
 
     def _wants_compression(self, turn: DecisionBuilder, current: Plan) -> bool:
-        """Ask the heads or the trigger, where there is enough to compress; a probe that fails means no."""
+        """Ask the heads or the trigger, if there is enough to compress; a failed probe means no."""
         settings = self.settings
         turn.votes = turn.verdict = None
         if not settings.compression or not current.old or current.candidate_tokens < settings.minimum_candidate_tokens:
@@ -182,7 +182,7 @@ class PamerController:
         )
 
     def _range(self, current: Plan, failures: int) -> Plan:
-        """What to compress: all of the candidate, or its oldest part where that failed too often."""
+        """What to compress: the complete candidate, or only its oldest part if that failed too often."""
         halvings = failures - self.settings.failures_before_shorter + 1
         return current.shortened(halvings) if halvings > 0 else current
 
@@ -218,7 +218,7 @@ class PamerController:
         )
 
     def _found(self, turn: DecisionBuilder, current: Plan) -> Recalled:
-        """What the recaller finds; what its calls took is kept, also where it fails."""
+        """What the recaller finds; the cost of its calls is recorded even if it fails."""
         try:
             found = self._recaller.recall(current)
         except Exception as error:
@@ -252,15 +252,15 @@ class PamerController:
 
 @dataclass
 class _Session:
-    """What is known of a session in this process."""
+    """What this process knows about a session."""
 
     history: History
     failures: int = 0
-    """Compressions that failed, less those that succeeded after them."""
+    """Failed compressions minus later successes."""
     appended: tuple[Appended, ...] = ()
-    """Recalled memory that stays behind its blocks until the next compression."""
+    """Recalled memory that stays after its blocks until the next compression."""
     last: float | None = None
-    """When the last request came."""
+    """Time of the last request."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def idle(self, now: float) -> float | None:
@@ -271,7 +271,7 @@ class _Session:
 
 
 def _still_there(appended: tuple[Appended, ...], request: Request, memory: SessionMemory) -> tuple[Appended, ...]:
-    """What was appended and still has its block before it; where one block was rewritten or has left, none of it."""
+    """The appended memory if all of its blocks are still there; nothing if one was rewritten or has left the request."""
     names = request.block_ids
     there = all(
         entry.block < len(names) and entry.block_id in ("", names[entry.block]) and names[entry.block] not in memory.covered
@@ -281,7 +281,7 @@ def _still_there(appended: tuple[Appended, ...], request: Request, memory: Sessi
 
 
 def _said(error: Exception) -> str:
-    """An error's own words, with its kind where it says little."""
+    """An error's type and message on one line, with its notes."""
     text = " ".join(str(error).split())
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return "; ".join([said, *getattr(error, "__notes__", ())])

@@ -1,10 +1,9 @@
-"""PaMER+: instead of complete summaries, only the steps that are needed come back, each checked and every selection kept.
+"""PaMER+: restores only the steps that are needed, instead of complete summaries; each is checked, and every selection is recorded.
 
-A `Recaller`: router, Algorithm 2, cache and recall agent in this order. Invariant: no block leaves the archive for the request
-that a valid selection does not name (a router over the archive, `pamer+:router=archive`, reads blocks to choose among them, the default
-one does not); evidence is in the archive word for word; a refused selection or packet is recorded with its reason
-and returns the original request; an empty selection and a declined recall inject nothing and are no failures; a recorder
-that fails leaves the request as it is.
+A `Recaller`: router, Algorithm 2, cache and recall agent, in this order. Invariant: only blocks that a valid selection names enter the
+request (with `pamer+:router=archive` the router also reads others, to choose among them); evidence is in the archive word for word; a
+refused selection or packet is recorded with its reason and returns the original request; an empty selection and a declined recall inject
+nothing and are not failures; a failing recorder leaves the request as it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +37,7 @@ from pamer_lab.trajectory.values import Message
 
 NEAR_MISSES = 3
 ANSWER_CHARACTERS = 2_000
-"""How much of a router's answer is kept in the record."""
+"""Maximum number of characters of a router's answer in the record."""
 COMPLETE, EXCERPT = "as it was then", "an excerpt of what it was then"
 """What a restored entry is called: a model must not take an excerpt for the complete step."""
 
@@ -52,10 +51,10 @@ class _Attempt:
     cache: CacheOutcome | None = None
     packet: Packet | None = None
     spent: list[Spent] = field(default_factory=list)
-    """What router and agent took, also for answers that were refused."""
+    """Cost of router and agent, including refused answers."""
     restored_tokens: int = 0
     present: bool = False
-    """Everything chosen is in the request already."""
+    """Whether everything chosen is already in the request."""
 
 
 class StepRecaller:
@@ -142,7 +141,7 @@ class StepRecaller:
         return replace(selection, memories=memories, blocks=blocks)
 
     def _packet(self, plan: Plan, selection: Selection, attempt: _Attempt) -> Packet:
-        """The kept packet for this selection, or a new one from the agent."""
+        """The cached packet for this selection, or a new one from the agent."""
         session_id = plan.memory.session_id
         attempt.cache, kept = self._cache.look(session_id, selection, self._agent.name)
         if kept is not None:
@@ -158,10 +157,10 @@ class StepRecaller:
         return packet
 
     def _record(self, plan: Plan, attempt: _Attempt, outcome: SelectionOutcome, reason: str) -> str:
-        """Keep the selection; the error message if that failed, or nothing."""
+        """Record the selection; returns an error message if that fails, else an empty string."""
         try:
             self._recorder.record(self._selection_record(plan, attempt, outcome, reason))
-        except Exception as error:  # whatever the store's trouble is, the agent's request must not suffer from it
+        except Exception as error:  # whatever is wrong with the store, the agent's request must not suffer from it
             return f"the selection was not recorded ({type(error).__name__}: {' '.join(str(error).split())})"
         return ""
 
@@ -193,7 +192,7 @@ class StepRecaller:
 
 
 def restored_tokens(selection: Selection, packet: Packet, counter: TokenCounter) -> int:
-    """Tokens of the steps' text that comes back: of a complete block its own count, of an excerpt the count of what is quoted."""
+    """Tokens of the restored text: for a complete block its own count, for an excerpt the count of what is quoted."""
     excerpts = [citation for citation in packet.citations if citation.step in packet.in_part]
     quoted: dict[int, int] = {}
     for citation, size in zip(excerpts, counter.count([citation.text for citation in excerpts]), strict=True):
@@ -214,7 +213,7 @@ def near_misses(candidates: Sequence[Candidate], chosen: Sequence[int]) -> tuple
 
 
 def shown(answer: Any) -> str:
-    """A router's answer as text, whatever it is, shortened."""
+    """A router's answer, of whatever type, as shortened text."""
     try:
         text = orjson.dumps(answer).decode()
     except (TypeError, ValueError):

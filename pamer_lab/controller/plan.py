@@ -30,7 +30,7 @@ class Plan:
     waiting: tuple[int, ...] = ()
     """Complete older blocks that a shorter compression leaves in the request."""
     shown: tuple[Item, ...] = ()
-    """Recalled memory that stays in the request; what it holds is not recalled again."""
+    """Recalled memory that stays in the request; its contents are not recalled again."""
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -65,7 +65,7 @@ class Plan:
         return request.tool_tokens + request.prefix_tokens + sum(request.block_tokens[number] for number in numbers)
 
     def shortened(self, halvings: int) -> "Plan":
-        """The plan to compress only the oldest part of the candidate, halved so often."""
+        """The plan to compress only the oldest part of the candidate, halved `halvings` times."""
         count = halved(len(self.old), halvings)
         return replace(self, old=self.old[:count], waiting=self.old[count:])
 
@@ -75,11 +75,11 @@ class Plan:
         return [*request.messages[: request.prefix_end], *request.of_blocks(self.recent)]
 
     def query(self, characters: int) -> str:
-        """Task and recent blocks as text, its last `characters`."""
+        """The last `characters` of task and recent blocks as text."""
         return query_text(self.request.task, self.request.of_blocks(self.recent), characters)
 
     def left_out(self, numbers: Sequence[int]) -> tuple[Span, ...]:
-        """The blocks that a request with these blocks leaves to stored memory."""
+        """The blocks that a request with only these blocks leaves out."""
         return tuple(gaps(spans_of(numbers), len(self.request.blocks)))
 
     def covered_by(self, memories: Sequence[Memory]) -> tuple[Span, ...]:
@@ -89,7 +89,7 @@ class Plan:
 
 
 def halved(count: int, halvings: int) -> int:
-    """A count halved so often; after one comes the full count again, so that no length is tried forever."""
+    """The count halved `halvings` times; after 1 comes the full count again, so that no length is tried forever."""
     lengths = [count >> place for place in range(count.bit_length())] or [count]
     return lengths[halvings % len(lengths)]
 

@@ -17,7 +17,7 @@ from pamer_lab.trajectory.values import Message, Tool
 
 @dataclass(frozen=True)
 class Votes:
-    """What the heads said."""
+    """The heads' votes."""
 
     logits: tuple[float, ...]
     thresholds: tuple[float, ...]
@@ -48,8 +48,8 @@ class Probe(Protocol):
     def vote(self, messages: Sequence[Message], tools: Sequence[Tool], active_tokens: int) -> Votes:
         """Votes for the request `messages` (prefix and recent blocks).
 
-        `active_tokens`: the active request with its tools. The context hint adds the output reserve to it where the probe
-        input is made (`features/inputs.py`), and nowhere else.
+        `active_tokens`: size of the active request with its tools. The output reserve for the context hint is added only where the
+        probe input is built (`features/inputs.py`).
         """
         ...
 
@@ -59,7 +59,7 @@ class ReadingProbe(Protocol):
     """A probe that can compute many inputs of one recorded trace together."""
 
     def read_ahead(self, request: Request, progress: OnProgress | None = None, cancel: Cancel | None = None) -> None:
-        """Compute what `vote` will be asked for at these decision points, where their context alone determines it."""
+        """Compute what `vote` will need at these decision points, if their context alone determines it."""
         ...
 
 
@@ -76,7 +76,7 @@ class FixedProbe:
 
 
 class TextProbe:
-    """Heads without a model: five numbers that depend on the last message alone, for replays that are about anything but decisions."""
+    """Votes without a model: five numbers that depend only on the last message, for replays in which the decisions do not matter."""
 
     name = "by-text"
 

@@ -1,6 +1,6 @@
 """From chosen steps to the evidence that enters the request: the `RecallAgent` Protocol, its packet, two agents, and a cache of packets.
 
-Invariant: an agent gets the chosen blocks and nothing else of the history; a packet is refused if it cites a step that was not chosen
+Invariant: an agent gets only the chosen blocks of the history; a packet is refused if it cites a step that was not chosen
 or text that is not in the cited block. `QuotingAgent` needs no model and rewords nothing; `LlmRecallAgent` must quote. A packet's key in
 the cache is its selector (the sorted summary and step ids) and a hash over the chosen blocks and the agent's name: the router's wording
 and later history do not matter. A declined recall is cached like any other; a rejected packet never is.
@@ -30,7 +30,7 @@ class Citation:
 
     step: int
     text: str
-    """Words of the step's block: the complete block, one passage, or passages with `source.clip`'s mark between them."""
+    """Text of the step's block: the complete block, one passage, or passages with `summary.clip`'s mark between them."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Packet:
     """What a recall agent answers."""
 
     citations: tuple[Citation, ...]
-    """Empty: the agent declined, nothing in the blocks helps."""
+    """Empty: the agent declined, because nothing in the blocks helps."""
     spent: tuple[Spent, ...] = ()
     in_part: tuple[int, ...] = ()
     """Cited steps of which some text is missing; set by `checked`."""
@@ -58,7 +58,7 @@ class RecallAgent(Protocol):
 
 
 def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
-    """The packet, if it cites only text of the chosen steps; it then names the steps cited in part."""
+    """The packet, if it cites only text of the chosen steps; with the steps that are cited only in part."""
     if not isinstance(packet, Packet):
         raise SelectionRefusedError(f"{INVALID}: the recall agent's answer has the wrong form")
     archived = {block.covered.step: block_text(block.messages).strip() for block in blocks}
@@ -78,7 +78,7 @@ def checked(packet: Packet, blocks: Sequence[Evidence]) -> Packet:
 
 
 def verbatim(text: str, source: str) -> bool:
-    """Does the text occur verbatim in the source; of a clipped text, every kept piece, in order?"""
+    """Whether the text occurs verbatim in the source; for a clipped text, every kept piece in order."""
     if text in source:
         return True
     place = 0
@@ -137,9 +137,9 @@ class LlmRecallAgent:
 
 
 LEAST_TOKENS = 40
-"""Under so many tokens an excerpt of a block says nothing, and is left out."""
+"""Minimum size of an excerpt in tokens; a shorter one says nothing and is left out."""
 STEP_TOKENS = 768
-"""A longer block comes back as an excerpt of about this size: its passages that name most, those of the goal first."""
+"""Maximum size of a restored block in tokens. A longer one is excerpted: the passages that name the most, those of the goal first."""
 
 
 class QuotingAgent:
@@ -169,7 +169,7 @@ class QuotingAgent:
         return Packet(tuple(Citation(step, quoted[step]) for step in sorted(quoted) if quoted[step].strip()))
 
     def _excerpt(self, text: str, size: int, goal: frozenset[str], budget: int) -> str:
-        """Passages of a block within the budget; empty where the budget is too small to say anything."""
+        """Passages of a block within the budget; empty if the budget is too small to say anything."""
         characters = len(text) * budget // max(size, 1)
         while budget >= LEAST_TOKENS and characters > LEAST_TOKENS:
             shorter = excerpt(text, goal, characters) or clip(text, characters)
@@ -180,13 +180,13 @@ class QuotingAgent:
 
 
 CacheOutcome = Literal["empty_selection", "invalid_packet", "selector_changed", "material_changed", "hit", "miss"]
-"""`empty_selection`: nothing was chosen, nothing looked up. `invalid_packet`: the agent's packet was refused, nothing is kept.
-`selector_changed`: the session's last selection was another one. `material_changed`: the same selection, but its blocks or the
-agent changed. `hit`: the kept packet is used. `miss`: the session had no selection before."""
+"""`empty_selection`: nothing was chosen, nothing looked up. `invalid_packet`: the agent's packet was refused and not cached.
+`selector_changed`: the session's last selection was a different one. `material_changed`: the same selection, but its blocks or the
+agent changed. `hit`: the cached packet is used. `miss`: the session had no selection before."""
 
 Selector = tuple[tuple[str, ...], tuple[int, ...]]
 KEPT = 1_024
-"""Packets kept; the oldest goes first."""
+"""Maximum number of cached packets; the oldest are dropped first."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class RecallCache:
         return ("selector_changed" if session_id in self._last else "miss"), None
 
     def keep(self, session_id: str, selection: Selection, agent: str, packet: Packet) -> None:
-        """Remember a packet that was found valid; declined ones too."""
+        """Cache a valid packet, including a declined recall."""
         selector = selector_of(selection)
         self._kept[session_id, selector] = _Kept(material(selection, agent), packet)
         self._last[session_id] = selector

@@ -1,7 +1,7 @@
-"""Gates before PaMER's recall: whether the next action needs memory at all, after FLARE, Self-RAG and Probing-RAG.
+"""Gates before PaMER's recall: does the next action need memory at all? After FLARE, Self-RAG and Probing-RAG.
 
 Off by default: the paper recalls at every request that does not compress. A gate that fails lets recall proceed, and the decision says so.
-Invariant: a gate reads what the request holds and nothing else, and reports what it took.
+Invariant: a gate reads only what the request contains, and reports what it cost.
 """
 
 from collections.abc import Mapping
@@ -21,28 +21,28 @@ from pamer_lab.probes.draft_probe import FIT, DraftProbe
 from pamer_lab.studies.drafts import DRAFT_CHARACTERS, drafted
 
 GateKind = Literal["always", "flare", "self-rag", "probing-rag"]
-"""`always`: recall is never asked about. `flare`: a draft of the next action has an uncertain token. `self-rag`: the chat model says so.
-`probing-rag`: a probe reads the hidden states of the frozen model's own draft."""
+"""`always`: no gate. `flare`: recall if a draft of the next action has an uncertain token. `self-rag`: if the chat model asks for it.
+`probing-rag`: if a probe on the hidden states of the frozen model's own draft asks for it."""
 GATE_FAILED = "the recall gate failed"
 DRAFT_TOKENS = 64
-"""FLARE's look-ahead."""
+"""FLARE's look-ahead in tokens."""
 UNCERTAIN, MASKED = 0.8, 0.4
-"""FLARE: memory is searched if a token of the draft is less probable than the first; those under the second leave the query."""
+"""FLARE: memory is searched if a token of the draft has a probability below the first; those below the second are left out of the query."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What a gate said."""
+    """A gate's answer."""
 
     recall: bool
     reason: str
     query: str = ""
-    """What memory is searched with; empty: task and recent blocks, as without a gate."""
+    """The search query; empty: task and recent blocks, as without a gate."""
     spent: tuple[Spent, ...] = ()
 
 
 class RecallGate(Protocol):
-    """Says whether a request needs memory."""
+    """Decides whether a request needs memory."""
 
     name: str
 
@@ -50,7 +50,7 @@ class RecallGate(Protocol):
 
 
 class GatedRecall:
-    """A recaller that asks first."""
+    """A recaller that asks a gate first."""
 
     def __init__(self, gate: RecallGate, inner: TopSummaries) -> None:
         self._gate, self._inner = gate, inner
@@ -77,7 +77,7 @@ class GatedRecall:
 
 
 class FlareGate:
-    """Recall where a draft of the next action has a token that the model is not sure of."""
+    """Recalls if a draft of the next action has a token that the model is not sure of."""
 
     def __init__(self, chat: Chat, characters: int) -> None:
         self._chat, self._characters = chat, characters
@@ -95,7 +95,7 @@ class FlareGate:
 
 
 class SelfRagGate:
-    """Recall where the chat model says that the next action needs something that is no longer shown."""
+    """Recalls if the chat model says that the next action needs something that is no longer shown."""
 
     def __init__(self, chat: Chat, characters: int) -> None:
         self._chat, self._characters = chat, characters
@@ -111,7 +111,7 @@ class SelfRagGate:
 
 
 class ProbingRagGate:
-    """Recall where a probe on the hidden states of the frozen model's draft says that memory is needed."""
+    """Recalls if a probe on the hidden states of the frozen model's draft says that memory is needed."""
 
     def __init__(self, model: FrozenModel, probe: DraftProbe) -> None:
         if (probe.fingerprint, len(probe.weights[0])) != (model.fingerprint, model.width):

@@ -1,9 +1,9 @@
 """The caller's chat messages -> what the controller works on, each message read once.
 
-The caller sends its complete history every turn. A `History` per session keeps what was read: a turn costs the new messages, plus one
-comparison of the old ones with our own copies (so that a history edited in place is detected and read again), which a caller that only
-appends may skip (`AppendOnly`).
-Invariant: the caller's objects are never changed; a request that breaks the safe tool protocol is rejected with its place.
+The caller sends its complete history every turn. A `History` per session keeps what was read: a turn reads only the new messages, and
+compares the old ones with our own copies (so that a history edited in place is detected and read again), unless the caller only appends
+(`AppendOnly`).
+Invariant: the caller's objects are never changed; a request that breaks the safe tool protocol is rejected, with the place of the fault.
 """
 
 import copy
@@ -21,13 +21,13 @@ from pamer_lab.trajectory.shared.parts import read_content
 from pamer_lab.trajectory.values import Message, Role, Tool, ToolCall
 
 Chat = dict[str, Any]
-"""One OpenAI-shaped message as the caller holds it."""
+"""One OpenAI-shaped message, as the caller's own object."""
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 class AppendOnly(list[Chat]):
-    """A history whose owner promises to do nothing to it but append: what was read of it is not compared again."""
+    """A history whose owner promises only to append to it: messages already read are not compared again."""
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Appended:
-    """Recalled memory that stays behind a block until the next compression."""
+    """Recalled memory that stays after a block until the next compression."""
 
     block: int
     """The block it follows."""
     block_id: str
-    """That block's identity; empty where it was not known when this was taken up again."""
+    """That block's identity; empty if it is not known after a resume."""
     item: Item
     message: Chat
 
 
 def appended_in(items: Sequence[Item]) -> tuple[Appended, ...]:
-    """What a decision's request has behind its blocks."""
+    """The recalled memory that a decision's request has after its blocks."""
     found: list[Appended] = []
     block = -1
     for item in items:
@@ -136,15 +136,15 @@ class History:
         self._blocks: list[Block] = []
         self._names: list[str] = []
         self._sizes: list[int] = []
-        """Every block but the newest, its identity and its tokens: an append-only history never changes them."""
+        """All blocks but the newest, with their identities and tokens: an append-only history never changes them."""
         self._trusted: AppendOnly | None = None
-        """The caller's own list, where it only appends."""
+        """The caller's own list, if it only appends."""
         self._seen: Counter[str] = Counter()
         """Content hashes of the closed blocks."""
         self._tools: tuple[Any, tuple[Tool, ...], int] = ([], (), 0)
 
     def read(self, chat: Sequence[Chat], tools: Sequence[Any] | None) -> Request:
-        """The request; raises `ProtocolError` or `FormatError` where it cannot be worked on safely."""
+        """The request; raises `ProtocolError` or `FormatError` if it cannot be processed safely."""
         self._forget_from(self._common(chat))
         known = len(self._messages)
         fresh = [read_message(item, f"messages[{known + number}]") for number, item in enumerate(chat[known:])]
@@ -182,7 +182,7 @@ class History:
         )
 
     def _common(self, chat: Sequence[Chat]) -> int:
-        """How many leading messages are as they were last time."""
+        """Number of leading messages that have not changed since the last call."""
         known = self._copies
         if chat is self._trusted and len(chat) >= len(known):
             return len(known)
@@ -202,7 +202,7 @@ class History:
             self._seen[self._names.pop().partition(":")[0]] -= 1
 
     def _check(self, messages: Sequence[Message], start: int) -> None:
-        """The protocol from the newest known block on; everything before it was checked when it was read."""
+        """Check the protocol from the newest known block on; everything before it was checked when it was read."""
         found = violations(messages)
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -225,7 +225,7 @@ class History:
 
 
 def read_message(item: Any, where: str) -> Message:
-    """One OpenAI-shaped message; whatever this shape does not hold is refused rather than guessed."""
+    """One OpenAI-shaped message; anything that does not fit this shape is rejected rather than guessed."""
     if not isinstance(item, dict):
         raise FormatError(f"is {type(item).__name__}, not a message", where=where)
     role = ROLES.get(item.get("role") or "")

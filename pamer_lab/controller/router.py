@@ -1,7 +1,7 @@
-"""The seam between a request and the steps it needs: the `Router` Protocol, the router that asks a language model, and what is recorded.
+"""Between a request and the steps it needs: the `Router` Protocol, the router that asks a language model, and what is recorded.
 
-A router sees task, recent blocks and the index of summaries with their step details, never the future action. One exception is named as
-a deviation: `router=archive` also reads the raw archived blocks. A router's answer is untrusted: only `selection.select` turns it into
+A router sees task, recent blocks and the index of summaries with their step details, never the future action. One exception is declared
+as a deviation: `router=archive` also reads the raw archived blocks. A router's answer is untrusted: only `selection.select` turns it into
 anything, and a malformed or over-long one is a failure, not a guess. Every selection, accepted or refused, is recorded for the audit.
 """
 
@@ -17,7 +17,7 @@ from pamer_lab.models.chat import Chat
 from pamer_lab.trajectory.values import Message
 
 CANDIDATES_KEPT = 20
-"""Candidates that a router reports; enough to see near misses."""
+"""Number of candidates that a router reports; enough to see near misses."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Routing:
-    """A router's answer, as it came, and what it considered."""
+    """A router's raw answer, and the steps it considered."""
 
     answer: Any
     """Should be `{summary_ids, raw_steps_needed, goal}`; may be anything."""
     candidates: tuple[Candidate, ...] = ()
-    """The best ones, best first; empty where a router gives no scores."""
+    """The best ones, best first; empty if a router gives no scores."""
     spent: tuple[Spent, ...] = ()
 
 
@@ -94,7 +94,7 @@ class LlmRouter:
 
 
 def prompt_text(query: RouterQuery) -> str:
-    """Task, recent blocks and index, as text; a detail keeps to its line, and no text holds a chat template's mark."""
+    """Task, recent blocks and index, as text; each detail stays on one line, and chat template tokens are broken."""
     parts = [f"Task:\n{break_template_tokens(query.task)}", "Recent steps:"]
     parts += [break_template_tokens(block_text(messages)) for messages in query.recent]
     parts.append("Index of archived summaries:")
@@ -105,8 +105,8 @@ def prompt_text(query: RouterQuery) -> str:
 
 
 SelectionOutcome = Literal["accepted", "present", "empty", "declined", "refused"]
-"""`accepted`: evidence entered the request. `present`: all that was chosen is in the request already (`inject=append`). `empty`: the
-router chose nothing. `declined`: the recall agent found nothing of use in what was chosen. `refused`: selection or packet was invalid, and
+"""`accepted`: evidence entered the request. `present`: everything chosen is already in the request (`inject=append`). `empty`: the
+router chose nothing. `declined`: the recall agent found nothing useful in what was chosen. `refused`: selection or packet was invalid, and
 the original request was returned."""
 
 
@@ -118,43 +118,43 @@ class SelectionRecord:
     turn: int
     """The decision point."""
     table_version: int
-    """Version of the memory table that was read; where memories are buffered, the first one that has all that was read."""
+    """Version of the memory table that was read; with buffered memories, the first version that contains everything that was read."""
     query: str
-    """Task and recent blocks, as the recall query has them."""
+    """The recall query: task and recent blocks."""
     router: str
     agent: str
     answer: str
-    """The router's answer as JSON, shortened; for refused ones the only trace of what was asked."""
+    """The router's answer as JSON, shortened; for refused selections the only record of what the router asked for."""
     outcome: SelectionOutcome
     reason: str
     candidates: tuple[Candidate, ...] = ()
-    """Best first, as far as they are kept."""
+    """Best first, at most `CANDIDATES_KEPT`."""
     summary_ids: tuple[str, ...] = ()
     steps: tuple[int, ...] = ()
     goal: str = ""
     near_misses: tuple[Candidate, ...] = ()
     """The best candidates that were not chosen."""
     cache: CacheOutcome | Literal[""] = ""
-    """Empty where no selection reached the cache."""
+    """Empty if no selection reached the cache."""
     cited_steps: tuple[int, ...] = ()
     chosen_tokens: int = 0
-    """Of the chosen steps, complete."""
+    """Tokens of the chosen steps in full."""
     covered_tokens: int = 0
-    """Of all steps that the chosen summaries cover."""
+    """Tokens of all steps that the chosen summaries cover."""
     restored_tokens: int = 0
-    """Of what came back into the request: less than `chosen_tokens` where a block was clipped or left out."""
+    """Tokens of what was put back into the request: fewer than `chosen_tokens` if a block was clipped or left out."""
     restored_in_part: tuple[int, ...] = ()
     """Cited steps of which only an excerpt came back."""
 
 
 class Recorder(Protocol):
-    """Keeps records."""
+    """Stores selection records."""
 
     def record(self, record: SelectionRecord) -> None: ...
 
 
 class NoRecorder:
-    """Keeps nothing; what `pamer_lab.load_controller` and replay use keeps everything."""
+    """Stores nothing; the recorders of `pamer_lab.load_controller` and replay store everything."""
 
     def record(self, record: SelectionRecord) -> None:
         return None

@@ -1,13 +1,8 @@
 """The router without a model: which earlier steps mention what the newest result just brought up?
 
-The need is the names and identifiers of the recent blocks. Those that the newest result brings up weigh most, unless the agent is
-already after them, or the result leads to something that was not looked at yet. A step explains a term if it speaks
-of it, best if the agent asked for it there, the answer names it, and the agent's next message took something from that
-answer; not if the agent has repeated that answer in the recent blocks. Steps are taken greedily, each for what it explains
-beyond those before, as long as it is worth it; so the set is the smallest this finds. A few steps whose answers the agent has used in
-many later steps come back too, without a cue: agents return to a record or a file that nothing just named. The set is empty where
-nothing earlier explains the need and no answer was used so often. Embeddings separate steps that explain the same, with a little
-preference for the later one, which knew more. A `StepSource` decides what is seen of a step: the index, or its raw block. Deterministic.
+The need is the weighted names and identifiers of the recent blocks (`_need`). Steps are chosen greedily for what each explains beyond the
+earlier choices (`_gains`, `_greedy`), plus a few steps whose answers the agent used very often (`_standing`); there may be none.
+A `StepSource` decides what is visible of a step: its index entry or its raw block. Deterministic.
 """
 
 import math
@@ -32,28 +27,28 @@ ASKED_AND_ANSWERED, CALLED, ANSWERED, ASKED, DETAIL = 1.0, 0.6, 0.3, 0.2, 0.3
 """How well a step explains a term: the agent asked for it and the answer names it; its call names it and the answer does not (a
 file rarely says its own path); only the answer; only the agent's words; only the step's detail line."""
 SUPERSEDED = 0.3
-"""How much a term is needed that the newest result brings up before it leads on to something unseen."""
+"""How much a term is needed if the newest result mentions it before leading on to something unseen."""
 UNUSED = 0.8
-"""What remains of an answer's worth where the agent's next message takes nothing from it."""
+"""Factor on an answer's worth if the agent's next message uses nothing from it."""
 RARITY = 0.5
-"""Part of a term's weight that goes down with the number of steps that mention it."""
+"""Part of a term's weight that decreases with the number of steps that mention it."""
 LIKENESS = 0.15
 """Weight of the embeddings' cosine relative to the terms."""
 LATER = 0.05
-"""What being the later of two equal steps is worth."""
+"""Maximum bonus for later steps, which knew more; decides between otherwise equal ones."""
 LEAST_GAIN = 0.4
-"""A step must explain at least so much to be taken, in units of one term that a single step explains fully."""
+"""Minimum that a step must explain to be chosen, in units of one term that a single step explains fully."""
 LEAST_SHARE = 0.5
-"""A further step must explain at least this share of what the first did."""
+"""Each further step must explain at least this share of what the first one did."""
 MOST_STEPS = 6
 STANDING_STEPS = 4
-"""Steps at most that come back without a cue: those whose answers the agent used most often."""
+"""Maximum number of steps restored without a cue: those whose answers the agent used most often."""
 OFTEN = 4
-"""Later steps that must have used an answer for that."""
+"""Number of later steps that must have used an answer for that."""
 KEPT = 40_000
-"""Texts whose vectors are remembered: two per step."""
+"""Number of texts whose vectors are cached: two per step."""
 INDEXES_KEPT = 64
-"""Sessions whose index is remembered."""
+"""Number of sessions whose index is cached."""
 
 Gains = dict[int, dict[str, float]]
 """Place of a step -> what it explains of each needed term; a step that explains nothing is not in it."""
@@ -112,7 +107,7 @@ class EmbeddedRouter:
         return index
 
     def _embedded(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        """One vector per text; those not seen lately are computed."""
+        """One vector per text; only texts that are not cached are embedded."""
         named = {sha256(text.encode("utf-8", "surrogatepass")).hexdigest(): text for text in texts}
         vectors = self._vectors.many(list(named), lambda missing: self._embedder.embed([named[key] for key in missing]))
         found = dict(zip(named.values(), vectors, strict=True))
@@ -120,7 +115,10 @@ class EmbeddedRouter:
 
 
 def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) -> dict[str, float]:
-    """Term -> how much it is needed and how informative it is, for terms that some earlier step mentions."""
+    """Term -> how much it is needed, times how informative it is, for terms that some earlier step mentions.
+
+    Terms that the newest result brings up weigh most, unless the agent is already after them or the result leads on to something unseen.
+    """
     *older, newest = recent
     shown: frozenset[str] = frozenset().union(*(block.aimed & block.answered for block in older))
     mentioned: frozenset[str] = frozenset().union(*(block.all for block in older))
@@ -144,7 +142,7 @@ def _need(query: RouterQuery, recent: Sequence[BlockTerms], index: StepIndex) ->
 
 
 def _gains(need: Mapping[str, float], index: StepIndex, recent: Sequence[BlockTerms]) -> Gains:
-    """What each step explains of each needed term; what the agent itself said again in the recent blocks needs no step."""
+    """What each step explains of each needed term; an answer that the agent itself repeated in the recent blocks needs no step."""
     in_sight = frozenset().union(*(block.asked for block in recent))
     gains: Gains = {}
     for term, weight in need.items():
@@ -156,7 +154,7 @@ def _gains(need: Mapping[str, float], index: StepIndex, recent: Sequence[BlockTe
 
 
 def _worth(term: str, place: int, index: StepIndex, next_said: frozenset[str]) -> float:
-    """How well one step explains a term that it mentions, in its messages or in its detail."""
+    """How well a step explains a term: best if the agent asked for it, the answer names it, and the next message used that answer."""
     found = index.terms[place]
     if term in found.answered and term in found.asked:
         after = index.blocks[place].step + 1
@@ -171,7 +169,10 @@ def _worth(term: str, place: int, index: StepIndex, next_said: frozenset[str]) -
 
 
 def _greedy(gains: Gains, likes: Sequence[float]) -> list[int]:
-    """Places of the chosen steps: each explains some term well enough, and better than those before it."""
+    """Places of the chosen steps: each explains some term well enough, and better than those before it.
+
+    The likeness of embeddings decides between steps that explain the same.
+    """
     chosen: list[int] = []
     explained: dict[str, float] = {}
     first = 0.0
@@ -188,7 +189,7 @@ def _greedy(gains: Gains, likes: Sequence[float]) -> list[int]:
 
 
 def _standing(index: StepIndex, chosen: Sequence[int]) -> list[int]:
-    """Places of the steps, besides those chosen, whose answers the agent used most often."""
+    """Places of further steps, whose answers the agent used most often: it may return to a record or file that nothing just named."""
     often = [place for place, count in index.used.items() if count >= OFTEN and place not in chosen]
     return nlargest(min(STANDING_STEPS, MOST_STEPS - len(chosen)), often, key=lambda place: (index.used[place], place))
 

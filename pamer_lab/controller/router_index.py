@@ -1,9 +1,9 @@
 """What the deterministic router knows of archived steps: their text, from the index or the raw block, and the terms they mention.
 
 `IndexSource` is the paper's: summaries and step details only. `ArchiveSource` reads the raw archive, which the paper's router never
-sees; it exists for comparison, and audit rows name it. Neither scores anything; what terms are worth to a request is the router's
-business. Which words lead on to something new is a short English list; in other languages nothing counts as leading on.
-Invariant: memories are only added, so an index is extended, never rewritten; other memories mean another index.
+sees; it exists for comparison, and audit rows name it. Neither scores anything: the router decides what terms are worth to a request.
+The words that lead on to something new are a short English list; in other languages nothing counts as leading on.
+Invariant: memories are only added, so an index is extended, never rewritten; different memories need a new index.
 """
 
 import re
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.values import Message
 
 Vectors = npt.NDArray[np.float32]
 EDGE = "\n"
-"""Separates the detail lines; no term holds a line end, so none is found across it."""
+"""Separates the detail lines; no term contains a line break, so none is found across two lines."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ONWARD = re.compile(
     r"\b(next|new|not yet|not \w+ yet|ahead|unread|unseen|onward|(?:moves?|points?|hands?(?: \w+){0,2}) on|hands? over|fresh|anew|"
@@ -35,7 +35,7 @@ _ONWARD = re.compile(
 
 @dataclass(frozen=True)
 class BlockTerms:
-    """What one block asked, and what it got."""
+    """What the agent asked in one block, and what it got."""
 
     asked: frozenset[str]
     """Terms of the assistant's text and calls."""
@@ -52,7 +52,7 @@ class BlockTerms:
 
 
 def block_terms(messages: Sequence[Message]) -> BlockTerms:
-    """The terms of one block, its assistant message apart from what followed."""
+    """The terms of one block, those of its assistant message separate from those of what followed."""
     called: set[str] = set().union(*(terms(call.arguments) for message in messages[:1] for call in message.tool_calls))
     said: set[str] = set().union(*(terms(message.content) for message in messages[:1]))
     answered: set[str] = set().union(*(terms(message.content) for message in messages[1:]))
@@ -71,10 +71,10 @@ def superseded(messages: Sequence[Message], looked_at: set[str]) -> set[str]:
 
 
 class StepIndex:
-    """The covered steps of one session; a step's place is its number among them, in the order of storing."""
+    """The covered steps of one session; a step's place is its number among them, in storage order."""
 
     def __init__(self, given: Iterable[str] = ()) -> None:
-        """`given`: terms of the task, which no step brings."""
+        """`given`: terms of the task, which count as brought by no step."""
         self.memories: list[Memory] = []
         self.blocks: list[CoveredBlock] = []
         self.owners: list[str] = []
@@ -99,12 +99,12 @@ class StepIndex:
         self._matrices: tuple[Vectors, Vectors] | None = None
 
     def begins(self, memories: Sequence[Memory]) -> bool:
-        """Are the indexed memories the first of these?"""
+        """Whether the indexed memories are the first of these."""
         known = self.memories
         return len(known) <= len(memories) and all(_same(old, new) for old, new in zip(known, memories, strict=False))
 
     def add(self, memory: Memory, terms: Sequence[BlockTerms], texts: Sequence[Vectors], details: Sequence[Vectors]) -> None:
-        """One more memory, with the terms and vectors of its blocks."""
+        """Add one memory, with the terms and vectors of its blocks."""
         self.memories.append(memory)
         for block, found in zip(memory.blocks, terms, strict=True):
             place = len(self.blocks)
@@ -128,7 +128,7 @@ class StepIndex:
         self._matrices = None
 
     def detailed(self, term: str) -> Iterator[int]:
-        """Places of the steps whose detail line holds the term."""
+        """Places of the steps whose detail line contains the term."""
         found = self._details.find(term)
         while found >= 0:
             place = bisect_right(self._starts, found) - 1
@@ -136,7 +136,7 @@ class StepIndex:
             found = self._details.find(term, self._starts[place + 1]) if place + 1 < len(self._starts) else -1
 
     def likeness(self, vector: Vectors) -> npt.NDArray[np.float64]:
-        """Per place, the better product of the vector with the step's text, as its source shows it, and with its detail."""  # (places,)
+        """Per place, the larger product of the vector with the step's text (as its source shows it) or with its detail."""  # (places,)
         if self._matrices is None:
             self._matrices = np.stack(self._texts), np.stack(self._detail)  # (places, dimensions) each
         text, detail = self._matrices
@@ -224,8 +224,8 @@ def _numbered(summary: str) -> Iterator[tuple[int, str]]:
 def index_terms(detail: str, lines: Sequence[str]) -> BlockTerms:
     """The terms of a step, from its detail and its lines in the summary.
 
-    A detail without the extractive form does not say who named a term, so each counts as asked and answered. A summary line does not
-    either; what the agent is not known to have named counts as answered.
+    A detail that is not in the extractive form does not say who named a term, so each counts as asked and answered. Nor does a summary
+    line; terms that the agent is not known to have named count as answered.
     """
     parts = read_detail(detail)
     if parts is None:

@@ -1,9 +1,8 @@
 """Algorithm 2 of the paper: which raw history a router's answer may release.
 
 A pure component: no model, no store, no clock. Invariant: an empty step set is a valid selection of nothing, whatever ids come with
-it; otherwise a summary or step that is unknown, repeated, foreign, or not covered by a chosen summary refuses the selection, with
-the reason; what is released are complete blocks, byte for byte as archived. Choosing a summary gives no right to its
-other steps.
+it; otherwise a summary or step that is unknown, repeated, from another session, or not covered by a chosen summary makes the selection
+invalid, with the reason; only complete blocks are released, byte for byte as archived. Choosing a summary does not release its other steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from pamer_lab.trajectory.values import Message
 KEYS = {"summary_ids", "raw_steps_needed"}
 """What an answer must have; it may also have a `goal`."""
 GOAL_CHARACTERS = 2_000
-"""Longest goal a router may word."""
+"""Maximum length of a router's goal."""
 
 
 class SelectionRefusedError(LabError):
@@ -28,7 +27,7 @@ class SelectionRefusedError(LabError):
 
 @dataclass(frozen=True)
 class Selection:
-    """A valid selection: summaries, and the steps of theirs that are wanted."""
+    """A valid selection: summaries, and the chosen steps that they cover."""
 
     memories: tuple[Memory, ...]
     """In the order of their ids."""
@@ -67,7 +66,7 @@ class Evidence:
 
 
 def select(session: SessionMemory, answer: Any) -> Selection:
-    """The selection that an answer asks for, or a `SelectionRefusedError`; the answer may be anything at all."""
+    """The selection that an answer asks for, or a `SelectionRefusedError`; the answer may be of any type and form."""
     summary_ids, steps, goal = _shape(answer)
     if not steps:
         return Selection((), (), goal)
@@ -86,7 +85,7 @@ def select(session: SessionMemory, answer: Any) -> Selection:
 
 
 def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evidence, ...]:
-    """The chosen blocks, each complete and with the hash it was archived under."""
+    """The chosen blocks, each complete and matching the hash it was archived under."""
     owner = {block.step: memory.memory_id for memory in selection.memories for block in memory.blocks}
     found: list[Evidence] = []
     for block in selection.blocks:
@@ -105,7 +104,7 @@ def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evi
 
 
 def _shape(answer: Any) -> tuple[list[str], list[int], str]:
-    """The answer's parts, after their types were found right."""
+    """The answer's parts, after checking their types."""
     if not isinstance(answer, dict) or set(answer) - {"goal"} != KEYS:
         raise SelectionRefusedError(f"malformed: the answer must be an object with the keys {', '.join(sorted(KEYS))} and goal")
     summary_ids, steps, goal = answer["summary_ids"], answer["raw_steps_needed"], answer.get("goal", "")

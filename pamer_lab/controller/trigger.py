@@ -1,6 +1,6 @@
 """Triggers: what decides on compression in place of the heads, without a model.
 
-Pure: a verdict depends on the session's id, the turn and two sizes alone, so a session that continues after a crash decides the same.
+Pure: a verdict depends only on the session's id, the turn and two sizes, so a session resumed after a crash decides the same.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pamer_lab.controller.gate import Verdict
 
 Measure = Literal["candidate", "context"]
-"""`candidate`: tokens of the older blocks that could be compressed. `context`: of the request with its tools, without recalled memory."""
+"""`candidate`: tokens of the older blocks that could be compressed. `context`: those of the request with tools, without recalled memory."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Moment:
 
 @runtime_checkable
 class Trigger(Protocol):
-    """Says when to compress."""
+    """Decides when to compress."""
 
     def ask(self, moment: Moment) -> Verdict: ...
 
 
 @dataclass(frozen=True)
 class RandomTrigger:
-    """Compresses with a fixed chance, drawn from seed, session and turn."""
+    """Compresses with a fixed probability, drawn from seed, session and turn."""
 
     rate: float
     seed: int
@@ -47,7 +47,7 @@ class RandomTrigger:
 
 @dataclass(frozen=True)
 class ThresholdTrigger:
-    """Compresses from a number of tokens on."""
+    """Compresses once a number of tokens is reached."""
 
     tokens: int
     of: Measure

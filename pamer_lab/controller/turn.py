@@ -30,7 +30,7 @@ class RequestDecision(Decision, frozen=True, kw_only=True):
     """Tokens of the request as it came, tools included."""
     tokenizer: str = ""
     memories: int = 0
-    """Sound memories of the session before this request."""
+    """Number of valid memories of the session before this request."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Milliseconds per stage, and `total`."""
 
@@ -55,7 +55,7 @@ class RequestDecision(Decision, frozen=True, kw_only=True):
 
 @dataclass
 class DecisionBuilder:
-    """Filled while a request is worked on."""
+    """Filled while a request is processed."""
 
     session_id: str
     tokenizer: str
@@ -65,16 +65,16 @@ class DecisionBuilder:
     plan: Plan | None = None
     votes: Votes | None = None
     verdict: Verdict | None = None
-    """What the priced gate said, where the heads voted for compression; or the trigger in place of heads."""
+    """The verdict of the priced gate, once the heads voted for compression; or of the trigger in place of heads."""
     errors: list[str] = field(default_factory=list)
     spent: list[Spent] = field(default_factory=list)
     """Auxiliary work so far, successful or not."""
     idle: float | None = None
-    """Seconds since the session's last request; None where that is unknown."""
+    """Seconds since the session's last request; None if unknown."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Times what is done inside."""
+        """Times the code inside."""
         began = time.perf_counter()
         try:
             yield
@@ -98,7 +98,7 @@ class DecisionBuilder:
         return "the probe failed, so nothing was compressed"
 
     def decision(self, current: Plan, **facts: Any) -> RequestDecision:
-        """What was decided, with what is known of the turn."""
+        """The decision, with what is known of the turn."""
         return self._complete(
             turn=len(current.request.blocks),
             tokens_before=current.request.tokens,

@@ -1,14 +1,4 @@
-"""`memory check`: verifies stored memories and repairs damaged ones.
-
-Reads every memory and every raw block. Repair, which needs no other process to stop:
-
-- a memory that is damaged, doubled, or misses raw blocks is deleted: its blocks become active again, because the caller
-  still sends them; nothing is invented to take its place;
-- a raw block that does not match its hash is deleted, and with it the memories that name it;
-- a raw block that no memory names is deleted once it is older than `ORPHAN_AGE`, since a younger one may belong to a memory
-  that is just being written;
-- a table that cannot be read goes back to its newest readable version, or is set aside where there is none.
-"""
+"""`memory check`: verifies stored memories and repairs damaged ones. Reads every memory and every raw block."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -28,20 +18,20 @@ BATCH = 500
 
 @dataclass
 class Findings:
-    """What a check found; empty lists mean that all is well."""
+    """What a check found; empty lists mean that there are no problems."""
 
     memories: int = 0
     blocks: int = 0
     orphans: list[str] = field(default_factory=list)
     """Raw blocks that no memory names."""
     missing: list[str] = field(default_factory=list)
-    """`memory id: raw block` for raw blocks that a memory names and that are not there."""
+    """`memory id: raw block` for raw blocks that a memory names and that are missing or damaged."""
     mismatched: list[str] = field(default_factory=list)
-    """Raw blocks and memories whose content does not have its hash."""
+    """Raw blocks and memories whose content does not match their hash."""
     duplicates: list[str] = field(default_factory=list)
     """Memories that have another's number or cover a block that an earlier one covers."""
     damaged: list[str] = field(default_factory=list)
-    """Memories that are unsound in any other way, with the reason."""
+    """Memories that are damaged in any other way, and unreadable tables, with the reason."""
     unreadable: list[str] = field(default_factory=list)
     """Tables that cannot be read."""
     repaired: list[str] = field(default_factory=list)
@@ -49,7 +39,7 @@ class Findings:
 
     @property
     def clean(self) -> bool:
-        """No memory is partial or wrong; orphans are left over and harmless."""
+        """Whether every memory is complete and correct; orphans are harmless leftovers."""
         return not (self.missing or self.mismatched or self.duplicates or self.damaged or self.unreadable)
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,7 +52,15 @@ def check(database: Database) -> Findings:
 
 
 def repair(database: Database, *, orphan_age: timedelta = ORPHAN_AGE) -> Findings:
-    """Check, repair, and report what was done."""
+    """Check, repair, and report what was done; other processes need not stop.
+
+    - A memory that is damaged, duplicated, or lacks raw blocks is deleted: its blocks become active again, because the caller
+      still sends them; nothing is invented to take its place.
+    - A raw block that does not match its hash is deleted, and with it the memories that name it.
+    - A raw block that no memory names is deleted once it is older than `ORPHAN_AGE`, since a younger one may belong to a memory
+      that is just being written.
+    - A table that cannot be read goes back to its newest readable version, or is set aside if there is none.
+    """
     before, _, _ = _examine(database)
     for name in before.unreadable:
         before.repaired.append(database.recover(MEMORIES if name == MEMORIES.name else BLOCKS))
@@ -80,7 +78,7 @@ def repair(database: Database, *, orphan_age: timedelta = ORPHAN_AGE) -> Finding
 
 
 def _sweep(database: Database, orphan_age: timedelta) -> Iterator[str]:
-    """Delete old orphans, and restore any that a memory references by now."""
+    """Delete old orphans, and restore any that a memory has come to reference."""
     findings, _, _ = _examine(database)
     rows = [row for batch in _batches(findings.orphans) for row in database.rows(BLOCKS, where=is_in("raw_hash", batch))]
     limit = datetime.now(UTC) - orphan_age
@@ -137,7 +135,7 @@ def _unsound(session_id: str, memories: list[Memory], intact: set[str], findings
 
 
 def _blocks(database: Database, findings: Findings) -> tuple[set[str], set[str]]:
-    """Hashes of all archived blocks, and of those whose body does not have its hash."""
+    """Hashes of all archived blocks, and of those whose body does not match its hash."""
     hashes: set[str] = set()
     broken: set[str] = set()
     if not database.exists(BLOCKS):

@@ -1,10 +1,8 @@
 """Summaries without a model: the most informative lines of each step, quoted.
 
-Deterministic: the same blocks give the same bytes. Each step's best line is taken first, shortened to the step's share of the
-budget, then the best lines overall, as far as they carry something; what is taken keeps the order of the history,
-under its step number. Names that a result showed and the agent used more than once come before anything else, in a list under the step
-that showed them. Nothing is reworded, so the summary holds no fact that the blocks do not hold. A step's detail is its entry in
-the index that PaMER+'s router reads: its calls, its most telling result line, and the names that both sides share.
+Deterministic. Names that a result showed and the agent used more than once come first, then each step's best line (shortened to the step's
+share of the budget), then the best lines overall; the result is in the order of the history, under step numbers. Nothing is reworded, so a
+summary states no fact that the blocks do not. A step's detail is its entry in the index that PaMER+'s router reads (`StepDetail`).
 """
 
 from collections import Counter
@@ -20,19 +18,19 @@ from pamer_lab.memory.terms import KEPT_LINES, scores, terms, weight
 from pamer_lab.trajectory.values import Message
 
 SHARE_CHARACTERS = 40
-"""Characters of a step's best line that are kept at least, however many steps share the budget."""
+"""Minimum characters of a step's best line that are kept, however many steps share the budget."""
 USED = "used later: "
-"""Opens the line of names that a step's results brought and the agent used afterwards."""
+"""Starts the line of names that a step's results brought and the agent used afterwards."""
 BEHIND = 1 << 60
-"""Place of a line behind all others of its step."""
+"""Place that sorts a line after all others of its step."""
 SOURCE_SHARE = 0.75
-"""Longest summary, as part of the tokens of its source: quoting everything would replace nothing."""
+"""Maximum size of a summary, as a share of the tokens of its source: quoting everything would save nothing."""
 SHORT_TOKENS = 128
-"""A summary may have so many tokens, however short its source is."""
+"""Tokens that a summary may always have, however short its source is."""
 COUNTED_TOGETHER = 64
-"""Texts that are counted at once."""
+"""Number of texts that are counted at once."""
 USED_SHARE = 0.25
-"""Part of a summary's tokens that names used more than once may take before anything else."""
+"""Share of a summary's tokens that names used more than once may take before anything else."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class _Line:
     text: str
     score: float
     result: bool
-    """It came back to the agent; the agent did not write it."""
+    """Whether it came back to the agent, rather than being written by it."""
 
 
 @dataclass
@@ -68,7 +66,7 @@ class ExtractiveSummariser:
         self._max_tokens = max_tokens
         self._source_characters = source_characters
         self._sizes: Bounded[str, int] = Bounded(KEPT_LINES)
-        """Tokens of lines under their steps."""
+        """Tokens of each line with its step number."""
 
     def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
         if not blocks:
@@ -86,7 +84,7 @@ class ExtractiveSummariser:
         return Summary(text, _details(blocks, self._source_characters, _telling(source, lines), used))
 
     def _shorter(self, texts: Sequence[str]) -> int:
-        """Tokens of a summary that is shorter than these texts; they are counted only as far as they could matter."""
+        """Maximum tokens of a summary of these texts, so that it is shorter; they are counted only until the overall limit applies."""
         counted = 0
         for start in range(0, len(texts), COUNTED_TOGETHER):
             counted += sum(self._counter.count(texts[start : start + COUNTED_TOGETHER]))
@@ -95,7 +93,7 @@ class ExtractiveSummariser:
         return int(SOURCE_SHARE * counted)
 
     def _fitting(self, lines: list[_Line], room: int) -> list[_Line]:
-        """The first lines that fit into so many tokens together."""
+        """The lines that fit into `room` tokens together, in order of preference."""
         sizes = self._sizes.many([f"Step {line.step}: {line.text}\n" for line in lines], self._counter.count)
         kept: list[_Line] = []
         used = 0
@@ -125,7 +123,7 @@ def _used_lines(used: Mapping[str, UsedName], *, repeated: bool) -> list[_Line]:
 
 
 def _by_worth(lines: list[_Line], share: int, used: list[_Line]) -> list[_Line]:
-    """Each step's best line first, then names that were used, then the other lines that carry something, best first; each text once."""
+    """Each step's best line first, then names that were used, then other informative lines, best first; each text once."""
     ranked = sorted(lines, key=lambda line: (-line.score, line.place))
     firsts: dict[int, _Line] = {}
     for line in ranked:
@@ -171,7 +169,7 @@ def _message_lines(message: Message) -> Iterator[str]:
 
 
 def _telling(blocks: Sequence[SourceBlock], lines: Sequence[_Line]) -> dict[int, str]:
-    """Step -> its best line that came back to the agent, else its best line that is no call."""
+    """Step -> its best line that came back to the agent, else its best line that is not a call."""
     of_step: dict[int, list[_Line]] = {block.step: [] for block in blocks}
     for line in lines:
         of_step[line.step].append(line)

@@ -1,7 +1,7 @@
-"""Summaries and step details by a language model, in calls of their own; works with every `Chat`.
+"""Summaries and step details by a language model, in separate calls; works with any `Chat`.
 
-An answer that ran into its token limit, or a prompt over the model's window, is asked for again from half the source or in halves of the
-steps, a bounded number of times; nothing is filled in for the model. A single step that fails like that is an error.
+If an answer hits its token limit or a prompt exceeds the model's window, it is retried with half the source or half of the steps, a limited
+number of times; nothing is filled in for the model. A single step that still fails is an error.
 """
 
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ class LlmDetailWriter:
         return DetailLines(tuple(lines), chat.usage)
 
     def _of_group(self, chat: Chat, task: str, blocks: Sequence[SourceBlock], characters: int, retries: int) -> list[str]:
-        """The lines of a few steps; where that fails, of each half, or of a single step from half its source."""
+        """The lines of a few steps; if that fails, of each half separately, or of a single step from half its source."""
         try:
             return self._ask(chat, task, within_budget(blocks, characters))
         except Unanswered as error:

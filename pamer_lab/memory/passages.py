@@ -1,7 +1,7 @@
 """Splits a text into short passages: lines, long lines by sentence, and still longer ones (JSON on one line, logs) at separators.
 
-`excerpt` keeps the passages of a long text that name most for their length. Pure.
-Invariant: passages are pieces of the text in order, none holds a line end or is longer than `PASSAGE_CHARACTERS`, and together they
+`excerpt` keeps the passages of a long text that name the most for their length. Pure.
+Invariant: passages are pieces of the text in order, none contains a line break or is longer than `PASSAGE_CHARACTERS`, and together they
 leave out nothing but white space and text without a letter or digit.
 """
 
@@ -14,16 +14,16 @@ from pamer_lab.memory.terms import terms
 PASSAGE_CHARACTERS = 240
 """Longest passage."""
 SENTENCE_CHARACTERS = 100
-"""A line longer than this is taken sentence by sentence."""
+"""A line longer than this is split into sentences."""
 GOAL_WEIGHT = 4
-"""What a term of the goal counts in an excerpt, in other terms."""
+"""Extra weight of a term of the goal in an excerpt, relative to other terms."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _SEPARATORS = (", ", "; ", ",", ";", "|", " ", "\t")
-"""Where a long passage is cut, at the last of the first kind that its second half has."""
+"""Where a long passage is cut: at the last occurrence, in its second half, of the first of these found there."""
 
 
 def passages(text: str) -> Iterator[str]:
-    """The passages of a text that say something."""
+    """The passages of a text that have a letter or digit."""
     for line in text.splitlines():
         for sentence in _SENTENCE.split(line) if len(line) > SENTENCE_CHARACTERS else [line]:
             yield from (piece for piece in _pieces(sentence.strip()) if any(char.isalnum() for char in piece))
@@ -48,7 +48,7 @@ def _cut(text: str, start: int) -> int:
 
 
 def excerpt(text: str, goal: frozenset[str], characters: int) -> str:
-    """Passages of a text in order, within about so many characters: those that name most for their length, above all terms of the goal."""
+    """Passages of a text in order, within about `characters`: those that name the most for their length, above all terms of the goal."""
     places: list[tuple[int, int, float]] = []
     end = 0
     for passage in passages(text):

@@ -34,7 +34,7 @@ class RawBlock:
 
 @dataclass(frozen=True)
 class CoveredBlock:
-    """One block that a memory covers: its step."""
+    """One block, or step, that a memory covers."""
 
     step: int
     """Block number in the session's history; with an append-only history it never changes."""
@@ -67,10 +67,10 @@ class Memory:
     """One stored memory."""
 
     memory_id: str
-    """Sorts in the order of storing; the same session replayed gives the same ids."""
+    """Sorts in storage order; the same session replayed gives the same ids."""
     session_id: str
     sequence: int
-    """Number of the memory within its session, from 0; one writer only can take a number."""
+    """Number of the memory within its session, from 0; only one writer can take a number."""
     summary: str
     vector: Vector = field(compare=False, repr=False)
     blocks: tuple[CoveredBlock, ...]
@@ -91,7 +91,7 @@ class Memory:
         return tuple(block.step for block in self.blocks)
 
     def faults(self) -> list[str]:
-        """What is wrong with this memory by itself, as sentences; none for a valid one."""
+        """What is wrong with this memory on its own, as sentences; empty for a valid one."""
         found: list[str] = []
         if not self.blocks:
             found.append("covers no block")
@@ -110,12 +110,12 @@ class Memory:
 
 
 def usable(vector: Vector) -> bool:
-    """A vector that cosine similarity is defined for."""
+    """Whether cosine similarity is defined for the vector."""
     return vector.ndim == 1 and vector.size > 0 and bool(np.isfinite(vector).all()) and bool(np.any(vector))
 
 
 def checksum(memory: "Memory") -> str:
-    """SHA-256 over everything in a memory but its id and the checksum itself."""
+    """SHA-256 over everything in a memory except its id and the checksum itself."""
     fields = [
         memory.session_id,
         memory.sequence,
@@ -130,7 +130,7 @@ def checksum(memory: "Memory") -> str:
 
 
 def memory_id(memory: "Memory") -> str:
-    """Number, and a hash of what is remembered of which session; the time is left out, so that a replay names its memories alike."""
+    """Number, and a hash of session, number, summary and blocks; the time is left out, so that a replay gives its memories the same ids."""
     named = [memory.session_id, memory.sequence, memory.summary, [block.block_id for block in memory.blocks]]
     return f"m{memory.sequence:06d}-{hashlib.sha256(orjson.dumps(named)).hexdigest()[:12]}"
 
@@ -166,7 +166,7 @@ def pack(messages: Sequence[dict[str, Any]]) -> RawBlock:
 
 
 def unpack(block: RawBlock) -> list[dict[str, Any]]:
-    """The caller's messages, after the hash was found right."""
+    """The caller's messages, after checking the hash."""
     if not is_intact(block):
         raise StorageError(f"archived block {block.raw_hash[:12]} does not match its hash; run: pamer-lab memory check")
     messages: list[dict[str, Any]] = json.loads(block.body)

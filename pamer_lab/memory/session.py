@@ -1,7 +1,7 @@
 """One session's memory at one moment: its valid memories, what they cover, and the exact nearest-summary search.
 
 A pure value, derived from memory rows alone. `discarded` says which stored memories were left out and why.
-Invariant: no block is covered twice; the search gives the ids that brute force gives.
+Invariant: no block is covered twice; the search gives the same ids as brute force.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ from pamer_lab.errors import StorageError
 from pamer_lab.memory.records import Memory, Vector, usable
 
 FEW = 4_096
-"""Up to so many memories all are scored in double precision at once."""
+"""Up to this many memories, all are scored in double precision at once."""
 DECIMALS = 12
-"""Digits of a cosine that count: below them, equal vectors differ by how the product was summed."""
+"""Decimals of a cosine that count: beyond them, equal vectors differ by how the product was summed."""
 MARGIN = 32
 """Candidates beyond `k` that are scored again in double precision, so that rounding never changes the order."""
 
@@ -28,17 +28,17 @@ class SessionMemory:
 
     session_id: str
     memories: tuple[Memory, ...] = ()
-    """Sound memories in the order of storing."""
+    """Valid memories in storage order."""
     discarded: tuple[str, ...] = ()
-    """Stored memories that are damaged and count as not there: which, and why."""
+    """Stored memories that are damaged and ignored, each with the reason."""
     next_sequence: int = 0
     """The number the next memory takes; damaged memories keep theirs."""
     unreadable: bool = False
-    """The tables could not be read: counts as empty, and nothing can be stored on top of it."""
+    """Whether the tables could not be read: the memory then counts as empty, and nothing can be stored on top of it."""
     _unit: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     _exact: npt.NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
     _covered: dict[str, Memory] | None = field(default=None, compare=False, repr=False)
-    """What the memory before the newest one had worked out already."""
+    """Carried over from the state before the newest memory, so that nothing is computed twice."""
 
     @cached_property
     def covered(self) -> dict[str, Memory]:
@@ -85,7 +85,7 @@ class SessionMemory:
         return bool(self.memories) and self.memories[0].vector.size == memory.vector.size
 
     def nearest(self, query: Vector, k: int, *, embedding_model: str) -> list[Memory]:
-        """The `k` memories with the highest cosine to the query, best first; equal scores in the order of storing."""
+        """The `k` memories with the highest cosine to the query, best first; equal scores in storage order."""
         return [self.memories[index] for index, _ in self.ranked(query, k, embedding_model=embedding_model)]
 
     def ranked(self, query: Vector, k: int, *, embedding_model: str) -> list[tuple[int, float]]:

@@ -3,17 +3,17 @@
 Commit protocol. One compression is two LanceDB commits, in this order:
 
 1. the raw blocks, inserted under the hash of their bytes (a known block adds nothing);
-2. the memory row, inserted under (session, number), the number being the next free one of the state the writer read.
+2. the memory row, inserted under (session, number): the next free number in the state that the writer read.
 
 Only the second commits the compression. A crash before it leaves at most raw blocks that no memory names: orphans,
-which are harmless and which `check` finds. After it everything the row names already exists. Two processes that
-compress one session at once both ask for the same number; LanceDB lets one of them have it, the other gets
-`LostRaceError`, reads the new state and decides again. So a session's memories form one line, each written in sight of
-all before it, and no block is covered twice.
+which are harmless and which `check` finds. After it everything the row names already exists. If two processes
+compress the same session at once, both ask for the same number; LanceDB gives it to one of them, and the other gets
+`LostRaceError`, reads the new state and decides again. So a session's memories form one sequence, each written with
+knowledge of all before it, and no block is covered twice.
 
-Reading derives the session's memory from its rows alone and leaves damaged ones out. A session's state is kept in
+Reading derives the session's memory from its rows alone and leaves damaged ones out. A session's state is cached in
 this process together with the table version it was read at; as long as the version is the same, nothing is read again.
-Works at any URI LanceDB takes: no file lock and no rename of our own is involved.
+Works at any URI that LanceDB supports: there are no file locks or renames of our own.
 """
 
 import threading
@@ -44,11 +44,11 @@ class _Kept:
 
 
 class Memories(Protocol):
-    """What a controller needs of a memory."""
+    """What a controller needs from a memory store."""
 
     @property
     def version(self) -> int:
-        """The memory table's version that was last read."""
+        """Version of the memory table."""
         ...
 
     def load(self, session_id: str) -> SessionMemory:
@@ -56,7 +56,7 @@ class Memories(Protocol):
         ...
 
     def commit(self, draft: MemoryDraft, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> Memory:
-        """Keep one memory on top of the state the caller saw; `LostRaceError` if that state is no longer the newest."""
+        """Store one memory on top of the state the caller saw; `LostRaceError` if that state is no longer the newest."""
         ...
 
     def raw_blocks(self, hashes: Sequence[str]) -> dict[str, RawBlock]:
@@ -65,7 +65,7 @@ class Memories(Protocol):
 
 
 class MemoryStore:
-    """Opened once; safe to share between threads. `sessions_kept` sessions' states stay in this process; 0 reads the rows on every load."""
+    """Opened once; safe to share between threads. Caches the state of `sessions_kept` sessions; 0 reads the rows on every load."""
 
     def __init__(self, database: Database, *, sessions_kept: int = 64) -> None:
         self.database = database
@@ -78,7 +78,7 @@ class MemoryStore:
         return self.database.version(MEMORIES)
 
     def load(self, session_id: str) -> SessionMemory:
-        """The session's memory as of now; raises `StorageError` where the tables cannot be read."""
+        """The session's memory as of now; raises `StorageError` if the tables cannot be read."""
         if not self.database.exists(MEMORIES):
             return SessionMemory(session_id)
         version = self.version
@@ -100,7 +100,7 @@ class MemoryStore:
         return memory
 
     def put(self, memories: Sequence[Memory], raw_blocks: Sequence[RawBlock]) -> int:
-        """The two commits, for memories that were checked; returns the version that holds them."""
+        """Both commits, for memories that were already checked; returns the table version that contains them."""
         now = datetime.now(UTC)
         unique = {block.raw_hash: block for block in raw_blocks}
         self.database.insert(BLOCKS, [block_row(block, now) for block in unique.values()])
@@ -132,14 +132,14 @@ class MemoryStore:
         return counts
 
     def forget_session(self, session_id: str) -> None:
-        """Delete a session's memories; their raw blocks become orphans where no other memory names them."""
+        """Delete a session's memories; their raw blocks become orphans if no other memory names them."""
         if self.database.exists(MEMORIES):
             self.database.delete(MEMORIES, equals("session_id", session_id))
         with self._lock:
             self._kept.pop(session_id, None)
 
     def forget_from(self, session_id: str, sequence: int) -> None:
-        """Delete a session's memories from number `sequence` on, so that a replay can continue from the ones before."""
+        """Delete a session's memories from number `sequence` on, so that a replay can continue from the earlier ones."""
         where = f"{equals('session_id', session_id)} AND sequence >= {int(sequence)}"
         if self.database.exists(MEMORIES) and self.database.count(MEMORIES, where):
             self.database.delete(MEMORIES, where)
@@ -152,7 +152,7 @@ class MemoryStore:
         return assemble(session_id, stored, self._archived(hashes))
 
     def _archived(self, hashes: set[str]) -> set[str]:
-        """Those of the hashes that are in the archive."""
+        """Those hashes that are in the archive."""
         if not hashes:
             return set()
         where = is_in("raw_hash", sorted(hashes)) if len(hashes) < MANY else ""
@@ -164,7 +164,7 @@ class MemoryStore:
 
 
 def check_provenance(memory: Memory, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> None:
-    """The memory is sound, its raw blocks are handed over intact, and none is covered already."""
+    """Raise `StorageError` unless the memory is valid, its raw blocks are given intact, and none is covered already."""
     faults = memory.faults()
     if seen.unreadable:
         faults.append("the stored memories cannot be read; run: pamer-lab memory check --repair")
@@ -208,7 +208,7 @@ class BufferedMemories:
         return self._sessions[session_id]
 
     def commit(self, draft: MemoryDraft, raw_blocks: Sequence[RawBlock], seen: SessionMemory) -> Memory:
-        """Hold one memory; `LostRaceError` if the state the caller saw is not the newest."""
+        """Buffer one memory; `LostRaceError` if the state the caller saw is not the newest."""
         if self._sessions.get(draft.session_id) is not seen:
             raise LostRaceError(f"session {draft.session_id!r} has changed since it was read")
         memory = seal(draft, seen.next_sequence, datetime.now(UTC))

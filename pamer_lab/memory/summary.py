@@ -1,9 +1,9 @@
 """What summaries are made of: the `Summariser` and `DetailWriter` Protocols, their source text, the detail line, and a cache of answers.
 
-Invariants: one detail line per block, in the blocks' order; the text stays within the implementation's token limit; a summary that cannot
-be made is an error that carries what its calls took, never an empty text. Source text under its budget is complete; over it, every
-message keeps its beginning and end, and a mark says how many characters are missing. A cached answer serves only exactly the same
-input, and its token cost is reported every time, because each policy alone would have needed it.
+Invariants: one detail line per block, in the blocks' order; the text stays within the implementation's token limit; a failed summary is
+an error that carries the cost of its calls, never an empty text. Source text under its budget is complete; over it, every message
+keeps its beginning and end, and a mark says how many characters are missing. A cached answer is used only for identical input, and its
+token cost is reported every time, because each policy would have needed it on its own.
 """
 
 import re
@@ -29,7 +29,7 @@ class SourceBlock:
 
 
 class OnDemand(Sequence[str]):
-    """Lines that are written when the first of them is read: most policies read only a summary's text."""
+    """Lines that are written on first access: most policies read only a summary's text."""
 
     def __init__(self, write: Callable[[], tuple[str, ...]]) -> None:
         self._write = write
@@ -61,14 +61,14 @@ class Summary:
 
     text: str
     details: Sequence[str]
-    """One line per block, in the blocks' order; written by a rule, so that they take no part of the text's budget."""
+    """One line per block, in the blocks' order; written by a rule, so that they use none of the text's budget."""
     usage: ChatUsage = NO_USAGE
-    """What a model took to write the text; no calls where a rule wrote it."""
+    """Usage of the model that wrote the text; no calls if a rule wrote it."""
 
 
 @dataclass(frozen=True)
 class DetailLines:
-    """What a memory's index says of its blocks."""
+    """The index lines of a memory's blocks."""
 
     lines: tuple[str, ...]
     """One per block, in the blocks' order."""
@@ -82,12 +82,12 @@ class Summariser(Protocol):
     """Stored with every memory it wrote."""
 
     def summarise(self, task: str, blocks: Sequence[SourceBlock], later: Sequence[Message] = ()) -> Summary:
-        """The summary of these blocks, in view of the session's task and of what the agent has said since; `later` stays in the context."""
+        """The summary of these blocks, in view of the task; `later`: the agent's messages after them, which stay in the context."""
         ...
 
 
 class DetailWriter(Protocol):
-    """Writes step details in place of the rule's, for PaMER+, whose router reads them."""
+    """Writes step details instead of the rule-based ones, for PaMER+, whose router reads them."""
 
     name: str
     """Stored with every memory it wrote for."""
@@ -110,16 +110,16 @@ def faults(summary: Summary, blocks: Sequence[SourceBlock]) -> list[str]:
 
 
 BUDGET = 40_000
-"""Characters of all blocks' message texts together."""
+"""Maximum characters of all blocks' message texts together."""
 SHORTEST = 120
-"""Characters a clipped message keeps at least, so that both ends say something."""
+"""Minimum characters that a clipped message keeps, so that both ends say something."""
 LEFT_OUT = " [... {:,} characters left out ...] "
 """The mark in place of text that is left out."""
 _LEFT_OUT = re.compile(r" \[\.\.\. [0-9,]{1,20} characters left out \.\.\.\] ")
 
 
 def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[SourceBlock]:
-    """The blocks with long texts clipped in the middle where all together exceed the budget."""
+    """The blocks, with long texts clipped in the middle if they exceed the budget together."""
     lengths = [_length(message) for block in blocks for message in block.messages]
     if sum(lengths) <= budget:
         return list(blocks)
@@ -130,7 +130,7 @@ def within_budget(blocks: Sequence[SourceBlock], budget: int = BUDGET) -> list[S
 def clip(text: str, cap: int) -> str:
     """Beginning and end of a text that is longer than `cap`, with the number of characters left out.
 
-    A text that was clipped before keeps one mark, with the number of both times together: a mark is never cut itself.
+    A text that was already clipped keeps one mark, with the total of both clips: a mark is never cut itself.
     """
     if len(text) <= cap:
         return text
@@ -146,7 +146,7 @@ def clip(text: str, cap: int) -> str:
 
 
 def readable(text: str) -> str:
-    """The text as it is shown: `…` for each of `clip`'s marks that is longer than what it stands for."""
+    """The text for display: `…` for each of `clip`'s marks that is longer than what it replaces."""
     return _LEFT_OUT.sub(lambda mark: "…" if _count(mark[0]) < len(mark[0]) else mark[0], text)
 
 
@@ -194,13 +194,13 @@ def _cap(lengths: list[int], budget: int) -> int:
 
 ARROW, SAYS, NAMES = " -> ", " | says: ", " | names: "
 DETAIL_CHARACTERS = 480
-"""Longest step detail."""
+"""Maximum length of a step detail."""
 CALL_CHARACTERS = 110
-"""Longest form of one tool call, and of all calls together."""
+"""Maximum length of one tool call, and of all calls together."""
 SAYS_CHARACTERS = 50
-"""Most that names of the agent's own message may take."""
+"""Maximum length of the names from the agent's own message."""
 LINE_CHARACTERS = 80
-"""Longest form of the telling line; shorter where names need the room."""
+"""Maximum length of the most informative result line."""
 
 
 @dataclass(frozen=True)
@@ -209,11 +209,11 @@ class StepDetail:
 
     calls: str = ""
     says: tuple[str, ...] = ()
-    """Names in the agent's message that its calls do not hold."""
+    """Names in the agent's message that its calls do not contain."""
     line: str = ""
     """The most informative line of the results."""
     names: tuple[str, ...] = ()
-    """Names of the results that the line does not hold, the most useful first."""
+    """Names in the results, the most useful first."""
 
     def text(self) -> str:
         """One line within `DETAIL_CHARACTERS`; names that do not fit are left out."""
@@ -234,7 +234,7 @@ def read_detail(text: str) -> StepDetail | None:
 
 
 def _plain(text: str) -> str:
-    """A text that cannot be taken for one of the line's marks."""
+    """The text, with nothing left that could be mistaken for one of the line's marks."""
     text = " ".join(text.split())
     for mark in (ARROW, SAYS, NAMES):
         text = text.replace(mark, f" {mark.strip()[:-1]} ")
@@ -257,11 +257,11 @@ def _split(names: str) -> tuple[str, ...]:
 
 
 KEPT = 4096
-"""Answers kept; the oldest leave first."""
+"""Maximum number of cached answers; the oldest are dropped first."""
 
 
 class CachedSummariser:
-    """A summariser that is asked the same thing once."""
+    """A summariser that is asked the same thing only once."""
 
     def __init__(self, inner: Summariser) -> None:
         self.name = inner.name

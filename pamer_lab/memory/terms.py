@@ -1,6 +1,6 @@
 """Names and identifiers of a text, and how informative a line of a transcript is: TF-IDF centrality, weighted by its content.
 
-Pure and deterministic. Lines that carry identifiers, numbers, names, decisions or errors are what a later step comes back for, so each
+Pure and deterministic. Later steps come back for lines with identifiers, numbers, names, decisions or errors, so each
 of these raises a line's weight. Names are runs of capitalised words; a single capitalised word counts only inside a sentence, because
 every sentence starts with one. In scripts without capitals only identifiers and numbers are found.
 """
@@ -28,7 +28,7 @@ IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _HINT = re.compile(r"[/@_\d]|\.[a-z]|[a-z][A-Z]|[0-9a-f]{7}")
-"""Every identifier has one of these; looking for them takes a fifth of the time, and prose has none."""
+"""Every identifier has one of these; searching for them takes a fifth of the time, and prose has none."""
 NUMBER = re.compile(r"(?<![\w.])[-+$€£]?\d[\d,.:%/-]*\d|\b\d\b")
 NAME = re.compile(r"(?<=[a-z,;:(] )[A-Z][a-z]+(?: [A-Z][a-z]+)*|\b[A-Z]{2,}\b")
 DECISION = re.compile(
@@ -45,17 +45,17 @@ WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
 IDENTIFIER_WEIGHT, NUMBER_WEIGHT, NAME_WEIGHT, DECISION_WEIGHT, ERROR_WEIGHT = 0.5, 0.35, 0.2, 0.5, 0.6
 BASE = 0.6
-"""What a line counts without any centrality: what it carries matters more than how much it is like the others."""
+"""Part of a line's score that does not depend on centrality: its content matters more than its similarity to other lines."""
 MOST_COUNTED = 3
-"""Occurrences of one kind that count in one line; a table of numbers does not drown everything else."""
+"""Maximum occurrences of one kind that count in a line, so that a table of numbers does not drown out everything else."""
 
 
 KEPT_LINES = 8192
-"""Lines whose words, weight and tokens are remembered: summaries that follow each other read most lines again."""
+"""Number of lines whose words, weight and tokens are cached: consecutive summaries read mostly the same lines."""
 
 
 def identifiers(text: str) -> set[str]:
-    """Identifiers of a text in lower case, as two texts can share them; numbers of two digits and more included."""
+    """Identifiers of a text, in lower case so that texts can be compared; numbers of two or more digits are included."""
     found = {match.group().strip(".,:;").lower() for match in _identifier_matches(text)}
     found |= {match.group().strip(".,:;+-") for match in NUMBER.finditer(text) if sum(char.isdigit() for char in match.group()) > 1}
     return {name for name in found if len(name) > 1}
@@ -71,7 +71,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=KEPT_LINES)
 def weight(line: str) -> float:
-    """What the line carries, at least 1."""
+    """How much information the line carries, at least 1."""
     total = 1.0
     for matches, value in (
         (_identifier_matches(line), IDENTIFIER_WEIGHT),
@@ -86,7 +86,7 @@ def weight(line: str) -> float:
 
 def scores(lines: Sequence[str]) -> list[float]:
     """One score per line: cosine to the centroid of all lines' TF-IDF vectors, times the line's weight."""
-    frequencies = {line: _term_frequencies(line) for line in lines}  # a line that is repeated says nothing more by it
+    frequencies = {line: _term_frequencies(line) for line in lines}  # repeating a line adds nothing
     present = Counter(chain.from_iterable(map(frequencies.__getitem__, lines)))
     idf = {word: math.log((1 + len(lines)) / (1 + number)) + 1 for word, number in present.items()}
     vectors = {line: _unit(list(map(mul, own.values(), map(idf.__getitem__, own)))) for line, own in frequencies.items()}
@@ -108,7 +108,7 @@ def _term_frequencies(line: str) -> Mapping[str, float]:
 
 
 def forget_lines() -> None:
-    """Start over, as in a new process."""
+    """Clear the caches, as in a new process."""
     for kept in (weight, _term_frequencies, terms):
         kept.cache_clear()
 
@@ -124,12 +124,12 @@ _INITIAL = re.compile(r"(?:^|[.!?:;\]\n]\s*|\d\.\s+|[\"'(])$")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|at|in|on|of|for|from|by|it|its|this|that|these|those|and|or|but|as|to|is|was)\s+)+")
 
 KEPT = 16_384
-"""Texts whose terms are remembered."""
+"""Number of texts whose terms are cached."""
 
 
 @lru_cache(maxsize=KEPT)
 def terms(text: str) -> frozenset[str]:
-    """Names and identifiers of a text, in lower case; the recent blocks are asked for again at every turn, so answers are kept."""
+    """Names and identifiers of a text, in lower case; cached, because the recent blocks are read again at every turn."""
     found = identifiers(text) | set(_KEBAB.findall(text))
     for match in _NAME.finditer(text):
         words = match.group().lower().rstrip("'’-").removesuffix(" i").split()
@@ -142,6 +142,6 @@ def terms(text: str) -> frozenset[str]:
 
 
 def _quoted(text: str, match: re.Match[str]) -> bool:
-    """The words fill a quotation, as values in JSON do."""
+    """Whether the words fill a quotation, as values in JSON do."""
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     return before == after and before in ('"', "`")

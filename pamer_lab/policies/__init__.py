@@ -1,4 +1,4 @@
-"""Everything replay can run: one policy per file, a small registry, and the seam between replay and a policy."""
+"""The policies that replay can run: one per file, a small registry, and the interface between replay and a policy."""
 
 from pamer_lab.policies.interface import History, Policy, PolicySession, Resources
 from pamer_lab.policies.registry import DEFAULT_POLICIES, POLICIES, describe_policies, parse_policies, parse_policy

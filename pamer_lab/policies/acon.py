@@ -21,7 +21,7 @@ _GUIDELINE = "the guideline is not optimised: ACON's contribution needs paired r
 
 @dataclass(frozen=True)
 class Acon(PlainPolicy):
-    """A summary of everything older than the newest turns, as soon as that is over a token limit."""
+    """Summarises everything older than the newest turns once it exceeds a token limit."""
 
     title: ClassVar[str] = "acon"
     description: ClassVar[str] = "when the last summary and the older history pass T tokens, they become a new summary"
@@ -43,11 +43,12 @@ class Acon(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("black", "solid")
 
     threshold: int = 4_096
-    """Tokens of the last summary and the older history above which they are compressed; 0 compresses whatever there is."""
+    """Tokens of the last summary and the older history (with `accumulate`: of the older history alone) above which they are compressed;
+    0 compresses as soon as there is an older block."""
     keep: int = field(default=1, metadata={"least": 0})
-    """Newest complete blocks that stay."""
+    """Number of newest complete blocks to keep."""
     rule: str = field(default="reset", metadata={"choices": ("reset", "accumulate")})
-    """`reset`: the new summary replaces the last one. `accumulate`: it is added."""
+    """`reset`: the new summary replaces the last one. `accumulate`: it is added to the earlier ones."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _History(self, resources)
@@ -69,7 +70,7 @@ class _History(SummarySession):
 
 @dataclass(frozen=True)
 class AconObservation(PlainPolicy):
-    """Large results are rewritten as they arrive and never seen again."""
+    """Rewrites large results as they arrive; the originals are never seen again."""
 
     title: ClassVar[str] = "acon-observation"
     description: ClassVar[str] = "every tool result over T tokens is rewritten shorter before the model sees it (off-policy in a replay)"
@@ -139,5 +140,5 @@ class _Observations:
     def resume(self, decisions: Sequence[Decision]) -> None:
         last = decisions[-1].items if decisions else ()
         self._items = {item.spans[0][0]: item for item in last if item.source == REWRITTEN}
-        # At turn t the blocks before t have been looked at.
+        # At turn t, all blocks before t have been processed.
         self._done = max(len(decisions) - 1, 0)

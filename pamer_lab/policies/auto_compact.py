@@ -1,4 +1,4 @@
-"""`auto-compact:T`: over T tokens, everything but a tail becomes one summary, as agent programs do by themselves."""
+"""`auto-compact:T`: over T tokens, everything but a tail becomes one summary, as in the automatic compaction of agent programs."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,7 +11,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
 @dataclass(frozen=True)
 class AutoCompact(PlainPolicy):
-    """One large summary, rarely: the baseline that most users really have."""
+    """One large summary at rare intervals: what most users actually run."""
 
     title: ClassVar[str] = "auto-compact"
     description: ClassVar[str] = "when the request passes T tokens, everything but the newest blocks becomes one summary"
@@ -40,11 +40,11 @@ class AutoCompact(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("green", "solid")
 
     threshold: int = field(default=160_000, metadata={"least": 1})
-    """Tokens of a request above which it is compacted."""
+    """Request size in tokens above which it is compacted."""
     tail: int = field(default=1, metadata={"least": 0})
-    """Newest complete blocks that stay."""
+    """Number of newest complete blocks to keep."""
     keep: float = field(default=0.0, metadata={"least": 0, "most": 0.95})
-    """Share of the steps' tokens that stays, the newest ones; 0: only the tail."""
+    """Share of the steps' tokens to keep, newest first; 0: only the tail is kept."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -65,7 +65,7 @@ class _Session(SummarySession):
         return waiting, f"the request has {size:,} tokens, over the threshold of {limit:,}"
 
     def _newest_share(self, history: History) -> int:
-        """The first of the newest blocks that together have at most the share that stays."""
+        """The first of the newest blocks that together fit into the kept share."""
         first = max((last for _, last in self.covered()), default=0)
         end = history.cumulative[history.t]
         limit = self.policy.keep * (end - history.cumulative[first] + sum(item.tokens for item in self.summaries))

@@ -1,6 +1,6 @@
-"""Whether a policy can run here, what it would load, and how long that should take; nothing is loaded to find out.
+"""Whether a policy can run here, and which models it would load; nothing is loaded to find out.
 
-A policy is called unavailable only with the reason and the command that would help.
+An unavailable policy is always reported with the reason and the command that helps.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from pamer_lab.probes.draft_probe import why_no_probe
 from pamer_lab.workspace import Workspace
 
 ALL, LIGHT, PROGRAMS = "all", "light", "programs"
-"""In a list of policies: every one that can run here, every one of these that needs no model, and all presets."""
+"""Words in a list of policies: all that can run here, those of them that need no model, and all presets."""
 GROUPS = {ALL, LIGHT, PROGRAMS, *get_args(Family)} - {*POLICIES}
-"""Words for several policies; `pamer` is the policy."""
+"""Words that name several policies; `pamer` names the policy, not its family."""
 
 
 def why_not(policy: Policy, factory: Factory) -> str:
-    """Why a policy cannot run with a profile and its heads, as a sentence with its remedy; empty where it can."""
+    """Why a policy cannot run with a profile and its heads, as a sentence with its remedy; empty if it can."""
     try:
         _ = factory.tokens
     except LabError as error:
@@ -39,13 +39,13 @@ def why_not(policy: Policy, factory: Factory) -> str:
 
 
 def runnable(factory: Factory) -> tuple[list[str], dict[str, str]]:
-    """All policies with their default parameters that can run here, and for the others why not."""
+    """All policies (with default parameters) that can run here, and for each of the others the reason why not."""
     found = {name: why_not(parse_policy(name), factory) for name in offered_policies()}
     return [name for name, reason in found.items() if not reason], {name: reason for name, reason in found.items() if reason}
 
 
 def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace) -> dict[str, str]:
-    """Policies that can replay none of these traces, and why not."""
+    """Policies that can replay none of these traces, and why."""
     asked = {name: policy for name in names if isinstance(policy := parse_policy(name), PlainPolicy) and policy.reads_recorded_calls}
     found: dict[str, str] = {}
     for name, policy in asked.items():
@@ -56,10 +56,10 @@ def refused(names: Sequence[str], trace_ids: Sequence[str], workspace: Workspace
 
 
 def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
-    """The policies that a user's list names, and why others of a group are left out.
+    """The policies that a user's list names, and why some policies of a group are left out.
 
-    A list may also have `all`, `light` (no model at all) or a family (`host`, `method`, ...): those of it that can
-    run here, with their default parameters; or `programs`, all presets with theirs.
+    A list may also contain `all`, `light` (no model at all) or a family (`host`, `method`, ...): the policies of that group that can
+    run here, with default parameters; or `programs`: all presets with their own parameters.
     """
     words = [word.strip() for part in text.split(",") for word in (PRESETS if part.strip() == PROGRAMS else (part,)) if word.strip()]
     groups = GROUPS & {*words}
@@ -68,7 +68,7 @@ def expanded(text: str, factory: Factory) -> tuple[list[str], dict[str, str]]:
     for word in words:
         names += [name for name in can if _belongs(name, word, factory)] if word in groups else [parse_policy(word).name]
     if not names:
-        parse_policies("")  # says which there are
+        parse_policies("")  # raises an error that lists the known policies
     return list(dict.fromkeys(names)), {
         name: reason for name, reason in cannot.items() if any(_belongs(name, word, None) for word in groups)
     }
@@ -80,20 +80,20 @@ def _belongs(name: str, group: str, factory: Factory | None) -> bool:
 
 
 def is_light(policy: Policy, factory: Factory) -> bool:
-    """Whether a policy runs without any model, so that a page may run it unasked."""
+    """Whether a policy runs without any model, so that a page may run it without asking."""
     if policy.needs_models or {"chat", "embedder", "weights"} & {*policy.needs}:
         return False
     return not ("summariser" in policy.needs and factory.profile.chat.kind != "none")
 
 
 def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> bool:
-    """Whether a run with these settings was made with other heads than those that would vote now."""
-    if not policy.needs_models or settings.get("heads") == {}:  # a probe that was given voted, not heads
+    """Whether a run with these settings was made with different heads from those that would vote now."""
+    if not policy.needs_models or settings.get("heads") == {}:  # a given probe voted, not trained heads
         return False
     try:
         now = factory_of(policy, factory).heads_identity()
     except LabError:
-        return False  # there are none to compare with
+        return False  # there are no heads to compare with
     return bool(settings.get("heads", {}).get("sha256") != now.get("sha256"))
 
 

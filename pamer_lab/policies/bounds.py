@@ -1,6 +1,6 @@
-"""`oracle` and `none`: what the best and the worst memory would do in an arena task, so that a policy's result has a scale.
+"""`oracle` and `none`: the best and the worst possible memory in an arena task, as bounds for the results of policies.
 
-The oracle reads every earlier message of the task itself and shows, in one text, the facts found so far and what the next step needs;
+The oracle reads all earlier messages of the task and shows, in one text, the facts found so far and what the next step needs;
 `none` shows the task and the newest block. Neither is offered for other traces.
 """
 
@@ -75,7 +75,7 @@ class _Oracle:
         return Decision("recall", f"{len(lines)} needed lines are shown", (*history.head(), item, *newest))
 
     def _lines(self, history: History) -> list[str]:
-        """The least that the next steps need: facts asked for, and the way to the first that is open."""
+        """The minimum that the next steps need: the requested facts found so far, and the path to the first one still missing."""
         task = next((message.content for message in history.messages[: history.prefix_end] if questions(message.content)), "")
         sight = Sight([message.content for message in history.messages[history.prefix_end :] if message.content])
         values = {wanted: sight.value(wanted) for wanted in questions(task)}

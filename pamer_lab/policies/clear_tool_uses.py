@@ -1,4 +1,4 @@
-"""`clear-tool-uses:T`: over T tokens all tool results but the newest few are cleared, as Anthropic's context editing does."""
+"""`clear-tool-uses:T`: over T tokens all tool results but the newest few are cleared, as in Anthropic's context editing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ PLACEHOLDER = "[cleared]"
 
 @dataclass(frozen=True)
 class ClearToolUses(PlainPolicy):
-    """Clears seldom and much, so that the prompt's new beginning is cached until the next time."""
+    """Clears rarely, but many results at once, so that the prompt's new beginning stays cached in between."""
 
     title: ClassVar[str] = "clear-tool-uses"
     description: ClassVar[str] = "when the request passes T tokens, all tool results but the newest few become one word; calls stay"
@@ -40,11 +40,11 @@ class ClearToolUses(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("sky", "dashdot")
 
     threshold: int = field(default=100_000, metadata={"least": 1})
-    """Tokens of a request above which results are cleared."""
+    """Request size in tokens above which results are cleared."""
     keep: int = field(default=3, metadata={"least": 0})
-    """Newest results that stay."""
+    """Number of newest results to keep."""
     minimum: int = 0
-    """Tokens that must go each time (clear_at_least); where less would, nothing is cleared. 0 clears whatever there is."""
+    """Minimum number of tokens to clear each time (clear_at_least); if fewer could be cleared, nothing is. 0: no minimum."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -61,11 +61,11 @@ class _Session:
         self._results: list[tuple[int, int]] = []
         """Block and place of every result, in order."""
         self._read = 0
-        """Blocks whose results are listed."""
+        """Number of blocks whose results are listed."""
         self._items: dict[int, Item] = {}
         """Blocks with cleared results."""
         self._first = 0
-        """The first result of the newest block that was cleared: those before it stay as they are."""
+        """Index of the first result of the newest cleared block; earlier results no longer change."""
 
     def turn(self, history: History) -> Decision:
         for block in range(self._read, history.t):
@@ -87,7 +87,7 @@ class _Session:
         return Decision("pass", reason, (*history.head(), *self._arranged(history, self._items)))
 
     def _cleared(self, history: History) -> dict[int, Item]:
-        """Blocks as they would be with all results but the newest cleared, where that changes them."""
+        """Blocks with all results but the newest cleared, if that changes them."""
         places: dict[int, list[int]] = {}
         for block, place in self._results[self._first : max(len(self._results) - self.policy.keep, 0)]:
             places.setdefault(block, []).append(place)
@@ -102,14 +102,14 @@ class _Session:
         return found
 
     def _move_on(self) -> None:
-        """Of the newest block with a cleared result, another result may be cleared later."""
+        """Advance to the newest block with a cleared result, since more of its results may be cleared later."""
         last = len(self._results) - self.policy.keep - 1
         while last > 0 and self._results[last - 1][0] == self._results[last][0]:
             last -= 1
         self._first = last
 
     def _tokens(self, history: History, block: int) -> int:
-        """Tokens of a block as it is in the request now."""
+        """Tokens of a block as it is now in the request."""
         return self._items[block].tokens if block in self._items else history.tokens([(block, block + 1)])
 
     def resume(self, decisions: Sequence[Decision]) -> None:

@@ -38,7 +38,7 @@ class CoMem(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("black", "dash")
 
     k: int = field(default=4, metadata={"least": 2})
-    """Steps between two summaries."""
+    """Number of steps between two summaries."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -50,7 +50,7 @@ class _Session(SummarySession):
         self.policy = policy
 
     def due(self, history: History) -> tuple[list[int], str]:
-        """The summary started at the step before this one, over what that step had before it."""
+        """The summary started at the previous step, over the blocks before that step."""
         k, started = self.policy.k, history.t - 1
         if started <= 0 or (started + 1) % k:
             return [], f"no summary was started at the last step; the next one starts at step {_next(history.t, k)}"

@@ -1,4 +1,4 @@
-"""`dedupe-reads`: of equal tool calls only the newest result stays."""
+"""`dedupe-reads`: of identical tool calls, only the newest result stays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ PLACEHOLDER = "[The same call was made again later; its newer result is below]"
 
 @dataclass(frozen=True)
 class DedupeReads(PlainPolicy):
-    """A file that was read again stays once, as it was last read."""
+    """A file that is read again appears only once, as it was last read."""
 
     title: ClassVar[str] = "dedupe-reads"
     description: ClassVar[str] = "when a call with the same name and arguments is made again, the older result becomes one line"

@@ -1,4 +1,4 @@
-"""`forget-half:T`: over T tokens or messages, the older half of the steps is dropped at once, as Cline and OpenHands do."""
+"""`forget-half:T`: over T tokens or messages, the older half of the steps is dropped at once, as in Cline and OpenHands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from pamer_lab.policies.plain import PlainPolicy
 
 @dataclass(frozen=True)
 class ForgetHalf(PlainPolicy):
-    """A sliding window that moves seldom and far, so that the prompt's beginning stays the same in between."""
+    """A sliding window that moves rarely and far, so that the prompt's beginning stays the same in between."""
 
     title: ClassVar[str] = "forget-half"
     description: ClassVar[str] = "when the request passes T tokens or messages, the older half of the steps after the first is dropped"
@@ -40,11 +40,11 @@ class ForgetHalf(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("sky", "longdashdot")
 
     threshold: int = field(default=160_000, metadata={"least": 1})
-    """Tokens, or messages with of=messages, from which on half of the steps is dropped."""
+    """Request size from which half of the steps are dropped: in tokens, or in messages with `of=messages`."""
     of: str = field(default="tokens", metadata={"choices": ("tokens", "messages")})
     """What the threshold counts: the request's tokens, or its messages."""
     first: int = field(default=1, metadata={"least": 0})
-    """Oldest blocks that always stay."""
+    """Number of oldest blocks that are always kept."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self)
@@ -73,7 +73,7 @@ class _Session:
         return Decision("pass", reason, (*history.head(), *history.raw(self._spans(history))))
 
     def _spans(self, history: History) -> tuple[Span, ...]:
-        """What stays: the first blocks, the newest, and those between that wait for a result."""
+        """What is kept: the first blocks, the newest ones, and those in between that wait for a result."""
         first = min(self.policy.first, history.t)
         kept_from = max(self._kept_from, first)
         self._waiting = [block for block in self._waiting if not history.blocks[block].complete]

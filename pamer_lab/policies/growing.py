@@ -1,7 +1,7 @@
 """The history of a running agent: messages are appended, and `at_now` is the policy's view of the decision point they lead to.
 
-Each message is counted once and each closed block made once, so a session's work is linear in its messages. Invariants: `at_now` equals
-what a finished trace of the same messages gives at that point; a history given out before never changes; an owner that sends its complete
+Each message is counted once and each closed block built once, so a session's work is linear in its messages. Invariants: `at_now` equals
+what a finished trace of the same messages gives at that point; a returned history never changes; a caller that sends its complete
 history each time (`follow`) learns from which decision on it differs.
 """
 
@@ -44,7 +44,7 @@ class GrowingHistory:
     """Prefix, blocks and counts of what a running agent has sent so far."""
 
     def __init__(self, tokens: MessageTokens, tools: Sequence[Tool] = (), messages: Sequence[Message] = ()) -> None:
-        """`messages`: what is there already, where a session is taken up again."""
+        """`messages`: those sent so far, if a session is resumed."""
         self._tokens = tokens
         self.tools = tuple(tools)
         self.tools_tokens = tokens.tools(self.tools)
@@ -56,7 +56,7 @@ class GrowingHistory:
         self._sums = [0]
         """Tokens of the first 0, 1, ... messages."""
         self.starts: list[int] = []
-        """Where each assistant message is."""
+        """Index of each assistant message."""
         self._blocks: list[Block] = []
         self._cumulative = [0]
 
@@ -78,15 +78,15 @@ class GrowingHistory:
             self._sums.append(self._sums[-1] + size)
 
     def follow(self, messages: Sequence[Message]) -> int:
-        """Take over a complete history; returns at how many decision points, from the first on, the history is what it was.
+        """Take over a complete history; returns the number of decision points, from the first on, whose history is unchanged.
 
-        A history that only grew by the agent's next steps keeps all of them. One that was edited or has become shorter keeps those whose
+        A history that only grew by the agent's next steps keeps all of them. One that was edited or shortened keeps those whose
         history ends before the first difference.
         """
         known = self.messages
         same = next((at for at, (old, new) in enumerate(zip(known, messages, strict=False)) if old is not new and old != new), None)
         same = min(len(known), len(messages)) if same is None else same
-        # A point at the first difference is kept too, unless something other than an answer is there now.
+        # A point at the first difference is kept too, unless the new message there is not the agent's.
         kept = sum(
             point < same or (point == same and (same == len(messages) or messages[same].role == "assistant"))
             for point in (*self.starts, len(known))
@@ -102,11 +102,11 @@ class GrowingHistory:
         return self._sums[end] - self._sums[start]
 
     def at_now(self, idle: float | None = None) -> History:
-        """Everything so far, as a policy sees it; `idle`: seconds since the request before."""
+        """Everything so far, as a policy sees it; `idle`: seconds since the previous request."""
         return self.at(self.t, idle)
 
     def at(self, t: int, idle: float | None = None) -> History:
-        """What was there at decision point `t`, the current one or one before it."""
+        """The history at decision point `t`, the current one or an earlier one."""
         self._close_blocks()
         end = self.starts[t] if t < self.t else len(self.messages)
         return History(
@@ -122,7 +122,7 @@ class GrowingHistory:
         )
 
     def _close_blocks(self) -> None:
-        """Make the blocks that are new, and the newest again if messages were added to it after it had been given out."""
+        """Build the new blocks, and rebuild the newest one if messages were added to it after it was returned."""
         ends = [*self.starts[len(self._blocks) :], len(self.messages)]
         if self._blocks and self._blocks[-1].end != ends[0]:
             newest = self._block(self._blocks[-1].index, ends[0])

@@ -1,8 +1,8 @@
-"""The seam between replay and a policy: start a session for a trace, then decide turn after turn; and how a policy adds text to a request.
+"""The interface between replay and a policy: start a session for a trace, decide turn by turn, and add text to a request.
 
-A policy is one frozen dataclass in one file, its fields being its parameters, with a `description` and its stated
-`deviations`; the registry finds it by name. Invariant: a session sees every turn once, in order, and nothing after it; after
-`resume` it decides exactly as if it had made the earlier decisions itself.
+A policy is one frozen dataclass in one file, with its parameters as fields, a `description` and its `deviations` from the source;
+the registry finds it by name. Invariant: a session sees every turn once, in order, and nothing after it; after `resume` it decides
+exactly as if it had made the earlier decisions itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,8 +43,8 @@ class History:
     tools: tuple[Tool, ...]
     tools_tokens: int
     idle: float | None = None
-    """Seconds since the request before, by the trace's timestamps; None for the first one and where there are none. Infinite
-    where the client has rewritten its history, so that little of it is cached."""
+    """Seconds since the previous request, by the trace's timestamps; None for the first request or without timestamps. Infinite
+    if the client rewrote its history, so that little of it is cached."""
 
     @property
     def raw_tokens(self) -> int:
@@ -60,7 +60,7 @@ class History:
         return list(head_items(self.tools_tokens if self.tools else None, self.prefix_tokens if self.prefix_end else None))
 
     def raw(self, spans: Iterable[Span]) -> list[Item]:
-        """Raw blocks as items, one per span; empty spans vanish."""
+        """Raw blocks as items, one per span; empty spans are skipped."""
         return [Item("blocks", self.tokens([span]), (span,)) for span in spans if span[0] < span[1]]
 
     def block_messages(self, block: int) -> Sequence[Message]:
@@ -68,10 +68,10 @@ class History:
 
 
 class Resources(Protocol):
-    """What a policy may use in addition to the history; models are loaded when first asked for."""
+    """What a policy may use in addition to the history; models are loaded on first use."""
 
     session_id: str
-    """The session that memory is kept under: the run's id."""
+    """Session under which memory is stored: the run's id."""
 
     @property
     def profile(self) -> Profile: ...
@@ -83,7 +83,7 @@ class Resources(Protocol):
 
     @property
     def recorder(self) -> Recorder:
-        """Keeps every selection of PaMER+ for audit."""
+        """Records every PaMER+ selection for the audit."""
         ...
 
     @property
@@ -94,7 +94,7 @@ class Resources(Protocol):
 
     @property
     def chat(self) -> Chat:
-        """The profile's chat model; refused where it has none."""
+        """The profile's chat model; raises `InputError` if it has none."""
         ...
 
     @property
@@ -103,7 +103,7 @@ class Resources(Protocol):
         ...
 
     def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
-        """What writes PaMER+'s step details; None: the summariser's own, by a rule."""
+        """Writes PaMER+'s step details; None: the summariser's own rule-based details are used."""
         ...
 
     @property
@@ -111,7 +111,7 @@ class Resources(Protocol):
 
     @property
     def memory(self) -> BufferedMemories:
-        """The run's memory; `Resources` stores what it holds together with the turns."""
+        """The run's memory, buffered; `Resources` stores it together with the turns."""
         ...
 
     def step_recaller(self, settings: ControllerSettings, router: RouterKind) -> Recaller:
@@ -120,7 +120,7 @@ class Resources(Protocol):
 
     @property
     def draft_probe(self) -> DraftProbe:
-        """Probing-RAG's probe for the frozen model; refused where there is none."""
+        """Probing-RAG's probe for the frozen model; raises an error if there is none."""
         ...
 
     def draft_gate(self) -> RecallGate:
@@ -128,7 +128,7 @@ class Resources(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """What tells these models from others, without loading them."""
+        """What distinguishes these models from others; nothing is loaded."""
         ...
 
     def heads_identity(self) -> dict[str, str]:
@@ -138,12 +138,12 @@ class Resources(Protocol):
 
 Need = Literal["heads", "embedder", "summariser", "router", "chat", "recorded calls", "weights"]
 """`heads`: trained heads on the frozen model's hidden states. `embedder`: an embedding model that ranks memories. `summariser`: writes
-summaries, without a model in the embedded profile. `router`: names the steps to restore, without a model in the embedded profile. `chat`: a
-language model that is asked; the policy cannot run without one. `recorded calls`: the agent's own memory calls, in the trace. `weights`: a
-model of the method's own that must be installed."""
+summaries; no language model in the embedded profile. `router`: names the steps to restore; no language model in the embedded profile.
+`chat`: a language model, without which the policy cannot run. `recorded calls`: the agent's own memory calls, in the trace. `weights`: the
+method's own model, which must be installed."""
 Family = Literal["baseline", "host", "method", "pruning", "pamer"]
-"""`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods of the paper's
-table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
+"""`baseline`: the base agent and the paper's simple rules. `host`: what agent programs do today. `method`: published methods from the
+paper's table. `pruning`: words or lines are dropped from tool results. `pamer`: PaMER, PaMER+ and their ablations."""
 FAMILIES: dict[Family, str] = {
     "baseline": "Baselines",
     "host": "What agent programs do",
@@ -153,12 +153,12 @@ FAMILIES: dict[Family, str] = {
 }
 """Families in the order they are shown, with their titles."""
 Basis = Literal["code", "paper", "note", "inferred"]
-"""`code`: seen in the method's own code. `paper`: in its paper. `note`: others' description of it. `inferred`: our own conclusion."""
+"""`code`: the method's own code. `paper`: its paper. `note`: someone else's description. `inferred`: our own conclusion."""
 Fact = tuple[Basis, str]
-"""One fact that an implementation rests on, and where it comes from."""
+"""Where a fact comes from, and the fact itself; implementations are based on these."""
 Offered = Literal["first", "also", "asked"]
-"""`first`: preselected on pages, and among the policies that `replay` runs by default. `also`: run by default, offered on pages.
-`asked`: offered on pages, and run only where it is named."""
+"""`first`: preselected on pages, and run by `replay` by default. `also`: offered on pages, and run by default. `asked`: offered on pages,
+and run only if named."""
 
 
 class PolicySession(Protocol):
@@ -167,7 +167,7 @@ class PolicySession(Protocol):
     def turn(self, history: History) -> Decision: ...
 
     def resume(self, decisions: Sequence[Decision]) -> None:
-        """Take up the state after these decisions (none: from the start); anything kept beyond them is forgotten."""
+        """Restore the state after these decisions (none: start over); anything later is forgotten."""
         ...
 
 
@@ -179,29 +179,29 @@ class Policy(Protocol):
     sources: ClassVar[tuple[str, ...]]
     """Where the method comes from: paper, section or address."""
     facts: ClassVar[tuple[Fact, ...]]
-    """What is known of it, and how."""
+    """What the implementation is based on."""
     deviations: ClassVar[tuple[str, ...]]
     """Where it differs from its source."""
     family: ClassVar[Family]
-    """Which policies it is shown with."""
+    """The group it is shown in."""
     needs_models: ClassVar[bool]
     """Whether heads vote on hidden states."""
     needs: ClassVar[tuple[Need, ...]]
-    """Parts it works with."""
+    """Models and data it needs."""
     look: ClassVar[LineLook]
     """Its line in charts."""
     offered: ClassVar[Offered]
-    """Where it is among the defaults."""
+    """Whether it is a default."""
     acts_live: ClassVar[bool]
-    """Whether it needs nothing but the past, so that it can act on a running agent."""
+    """Whether it needs only the past, so that it can act on a running agent."""
 
     @property
     def name(self) -> str:
-        """Name and parameters in their one canonical form, such as `sliding-window:5`."""
+        """Name and parameters in canonical form, such as `sliding-window:5`."""
         ...
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        """Everything that changes a decision; part of the run's identity."""
+        """Everything that affects a decision; part of the run's identity."""
         ...
 
     def start(self, resources: Resources) -> PolicySession: ...
@@ -209,18 +209,18 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Embeds(Protocol):
-    """A policy that embeds texts, by which its time is estimated."""
+    """A policy that embeds texts; the estimate of its run time needs to know how much."""
 
     def embeds(self, task: float, block: float) -> dict[str, float]:
-        """What a turn embeds: name -> characters in the mean, about, of a trace with a task and blocks of so many.
+        """Name of a text -> characters of it that a turn embeds, on average; `task` and `block`: characters of the task and of a block.
 
-        Texts of the same name are the same with every policy, so that they are embedded once."""
+        Texts with the same name are the same for every policy, so they are embedded only once."""
         ...
 
 
 @dataclass(frozen=True)
 class Coming:
-    """A recorded trace, and the decision points that a replay comes to next."""
+    """A recorded trace and the decision points that a replay reaches next."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
@@ -230,16 +230,16 @@ class Coming:
 
 @runtime_checkable
 class ReadsAhead(Protocol):
-    """A policy with heads whose inputs the recorded trace alone determines: the states of many turns are computed together, before them.
+    """A policy whose heads read inputs that the recorded trace alone determines, so that the states of many turns are computed in advance.
 
-    Only the states: its session still sees nothing after its turn, and decides the same without.
+    Only the states: its session still sees nothing after its turn, and decides the same without them.
     """
 
     def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None: ...
 
 
 def add_text(kind: ItemKind, text: str, spans: tuple[Span, ...], tokens: MessageTokens, *, source: str = "", role: Role = "user") -> Item:
-    """An item for a message that the trace does not hold, counted as the model would read it."""
+    """An item for a message that is not in the trace, counted as the model would read it."""
     return Item(kind, tokens.total([Message(role, text)]), spans, source, text, role)
 
 

@@ -15,7 +15,7 @@ PLACEHOLDER = "[Old tool result content cleared]"
 
 @dataclass(frozen=True)
 class KeepLastTokens(PlainPolicy):
-    """Clears results from the oldest on, in steps large enough to be worth a broken cache."""
+    """Clears the oldest results first, in steps large enough to be worth breaking the cache."""
 
     title: ClassVar[str] = "keep-last-tokens"
     description: ClassVar[str] = "the newest N tokens of tool output stay; older results are cleared once enough can go"
@@ -37,9 +37,9 @@ class KeepLastTokens(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("green", "dot")
 
     n: int = field(default=40_000, metadata={"least": 0})
-    """Newest tokens of tool output that are never cleared."""
+    """Number of newest tokens of tool output that are never cleared."""
     minimum: int = 20_000
-    """Tokens that must be clearable before anything is cleared; 0 clears at once."""
+    """Nothing is cleared until more than this many tokens can be; 0 clears immediately."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -77,7 +77,7 @@ class _Session:
         return Decision("pass", reason, (*history.head(), *self._arranged(history, self._cleared)))
 
     def _move_on(self, history: History) -> None:
-        """Drop the oldest protected blocks until the rest fits; those that can be made shorter become clearable."""
+        """Unprotect the oldest blocks until the rest fits; those that can be shortened become clearable."""
         while self._protected > self.policy.n:
             block, size = self._protected_from, self._sizes[self._protected_from]
             if block >= self._first and size and (item := self._clear(history, block)) is not None:

@@ -1,6 +1,6 @@
-"""`llmlingua-2`: older tool results lose the words that LLMLingua-2's own classifier drops; runs where package and weights are installed.
+"""`llmlingua-2`: older tool results lose the words that LLMLingua-2's own classifier drops; needs its package and weights.
 
-`tokenprune-idf` runs anywhere and is another method.
+`tokenprune-idf` runs anywhere, but is a different method.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pamer_lab.trajectory.values import Message
 
 @dataclass(frozen=True)
 class LlmLingua2(PlainPolicy):
-    """The package's compressor, on each result once."""
+    """Runs the package's compressor once on each result."""
 
     title: ClassVar[str] = "llmlingua-2"
     description: ClassVar[str] = "older tool results keep the share of their words that LLMLingua-2's token classifier rates highest"
@@ -38,11 +38,11 @@ class LlmLingua2(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("brown", "solid")
 
     rate: float = field(default=0.5, metadata={"least": 0.05, "most": 1})
-    """Share of a result's tokens that stays."""
+    """Share of a result's tokens to keep."""
     keep: int = 2
-    """Newest complete blocks whose results stay."""
+    """Number of newest complete blocks whose results are left unchanged."""
     digits: bool = True
-    """Words with digits always stay."""
+    """Whether words with digits are always kept."""
 
     def missing(self) -> str:
         return without_llmlingua()
@@ -62,7 +62,7 @@ class _Classifier:
         self.model = model_name(llmlingua_model())
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """A result is judged by itself."""
+        """Each result is judged on its own."""
 
     def prune(self, text: str, messages: Sequence[Message]) -> str:
         return load_llmlingua(llmlingua_model())(text, self._policy.rate, self._policy.digits)

@@ -1,7 +1,7 @@
 """`lre`: a logistic regression over features of a step decides which old steps stay verbatim, within a token budget.
 
-Features use nothing after the step, except its place in the history so far; only labels look ahead. The weights in `lre.json` say
-what they were fitted on (`fit`, run by `pamer-lab policies --fit-lre`).
+Features use nothing after the step, except its relative position in the history so far; only labels look ahead. `lre.json` holds the
+weights and what they were fitted on (`fit`, run by `pamer-lab policies --fit-lre`).
 """
 
 import math
@@ -28,12 +28,12 @@ from pamer_lab.trajectory.values import Message, Trace
 WEIGHTS = Path(__file__).with_name("lre.json")
 FEATURES = "position length digits capitals error code rare jaccard address".split()
 REUSES = 3
-"""Later steps that must use an identifier for the step that introduced it to count as needed."""
+"""Number of later steps that must use an identifier for the step that introduced it to count as needed."""
 _CAPITAL = re.compile(r"\b[A-Z][a-z]+")
 _CODE = re.compile(r"[{};]\s*$|\b(?:def|class|import|return|function|const)\b|=>|==", re.MULTILINE)
 _ADDRESS = re.compile(r"https?://|\b[A-Za-z]+[-_]?\d")
 MOST_CHARACTERS = 20_000
-"""Characters of a step that features look at."""
+"""Maximum number of characters of a step that features read."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Lre(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("sky", "longdash")
 
     budget: int = 2_048
-    """Tokens of older steps that stay."""
+    """Token budget for older steps."""
     recent: int = field(default=5, metadata={"least": 1})
-    """Newest complete blocks that always stay."""
+    """Number of newest complete blocks that are always kept."""
 
     def settings(self, resources: Resources) -> dict[str, Any]:
         return super().settings(resources) | {"weights": weights()["weights"], "intercept": weights()["intercept"]}
@@ -137,13 +137,13 @@ class _Session:
 
 
 def _best_first(density: "np.ndarray", sizes: "np.ndarray") -> tuple["np.ndarray", "np.ndarray"]:
-    """Blocks by score per token, of equal ones the older first; and their sizes."""
+    """Blocks by score per token (ties: older first), and their sizes."""
     order = np.argsort(-density, kind="stable")
     return order, sizes[order]
 
 
 def fit(traces: Iterable[Trace], source: str) -> dict[str, Any]:
-    """The regression over all steps of these traces, labelled by reuse; refused where only one class occurs."""
+    """The regression fitted on all steps of these traces, labelled by reuse; raises `InputError` if only one class occurs."""
     from sklearn.linear_model import LogisticRegression
 
     rows: list[list[float]] = []
@@ -178,7 +178,7 @@ def fit(traces: Iterable[Trace], source: str) -> dict[str, Any]:
 
 
 def reused(blocks: Sequence[Sequence[Message]]) -> list[bool]:
-    """For each step, whether something it introduced is used again in enough later steps."""
+    """For each step, whether an identifier that it introduced is used again in enough later steps."""
     named = [identifiers(block_text(messages)[:MOST_CHARACTERS]) for messages in blocks]
     first: dict[str, int] = {}
     again: dict[str, int] = {}

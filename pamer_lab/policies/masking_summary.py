@@ -14,7 +14,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession, arranged
 
 @dataclass(frozen=True)
 class MaskingSummary(PlainPolicy):
-    """Masking delays the summary, the summary bounds the masked rest."""
+    """Masking delays the summary; the summary bounds the masked part."""
 
     title: ClassVar[str] = "masking-summary"
     description: ClassVar[str] = "results older than the newest M turns are masked; when N more turns wait, they become a summary"
@@ -33,9 +33,9 @@ class MaskingSummary(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("green", "dashdot")
 
     n: int = field(default=21, metadata={"least": 1})
-    """Turns that become a summary together."""
+    """Number of turns that are summarised together."""
     m: int = field(default=10, metadata={"least": 1})
-    """Newest turns that are neither masked nor summarised."""
+    """Number of newest turns that are neither masked nor summarised."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)

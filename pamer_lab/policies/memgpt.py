@@ -1,4 +1,4 @@
-"""`memgpt`: MemGPT's eviction as Letta runs it: near the window's end the older messages become a recursive summary."""
+"""`memgpt`: MemGPT's eviction as in Letta: when the window is nearly full, the older messages become a recursive summary."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -10,7 +10,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
 @dataclass(frozen=True)
 class MemGpt(PlainPolicy):
-    """Keeps the newest share of the messages, by number, and one summary of all before."""
+    """Keeps the newest share of the messages, by count, and one summary of everything before them."""
 
     title: ClassVar[str] = "memgpt"
     description: ClassVar[str] = "when the window is nearly full, all but the newest 30 % of the messages become one recursive summary"
@@ -34,11 +34,11 @@ class MemGpt(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("black", "dashdot")
 
     window: int = field(default=32_000, metadata={"least": 1})
-    """Tokens of the model's window."""
+    """Size of the model's context window in tokens."""
     pressure: float = field(default=1.0, metadata={"least": 0.01, "most": 1})
     """Share of the window above which messages are evicted."""
     keep: float = field(default=0.3, metadata={"least": 0, "most": 1})
-    """Share of the messages that stay, the newest ones."""
+    """Share of the messages to keep, newest first."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)

@@ -15,7 +15,7 @@ MASKED = "masked"
 
 @dataclass(frozen=True)
 class ObservationMasking(PlainPolicy):
-    """Forgets what tools answered and remembers what was done."""
+    """Forgets what tools returned, but remembers what was done."""
 
     title: ClassVar[str] = "observation-masking"
     description: ClassVar[str] = "tool results older than the newest M turns become one line; calls and the agent's words stay"
@@ -36,16 +36,16 @@ class ObservationMasking(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("green", "dash")
 
     m: int = field(default=10, metadata={"least": 1})
-    """Newest turns whose results stay."""
+    """Number of newest turns whose results are kept."""
     every: int = field(default=1, metadata={"least": 1})
-    """Turns after which more results are masked (SWE-agent's `polling`); between two times the prompt's beginning stays the same."""
+    """Number of turns after which more results are masked (SWE-agent's `polling`); in between, the prompt's beginning stays the same."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
 
 
 class Masking:
-    """Blocks with their results masked, as far as that makes them shorter."""
+    """Blocks with masked results, where masking makes them shorter."""
 
     def __init__(self, resources: Resources) -> None:
         self._shortened = Shortened(resources.tokens)
@@ -53,7 +53,7 @@ class Masking:
         self._done = 0
 
     def before(self, history: History, last: int) -> dict[int, Item]:
-        """Masked items of the blocks before `last`, which never falls."""
+        """Masked items of the blocks before `last`, which never decreases."""
         for block in range(self._done, last):
             messages = history.block_messages(block)
             texts = {place: placeholder(messages[place].content) for place in self._shortened.results.of(history, block)}
@@ -77,7 +77,7 @@ class _Session:
 
     def turn(self, history: History) -> Decision:
         m, every = self.policy.m, self.policy.every
-        # Observations are counted with the first one, which holds the task and is never masked.
+        # The count includes the first observation, which contains the task and is never masked.
         first = max((history.t + 1) // every * every - 1 - m, 0)
         masked = self._masking.before(history, first)
         reason = f"results of {counted(len(masked), 'block')} older than the newest {m} are masked" if first else "no turn is old enough"

@@ -11,7 +11,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
 @dataclass(frozen=True)
 class OpenHandsCondenser(PlainPolicy):
-    """The summary goes between the first steps and the newest, and replaces the one before it."""
+    """The summary goes between the first and the newest steps, and replaces the previous one."""
 
     title: ClassVar[str] = "openhands-condenser"
     description: ClassVar[str] = "over N messages, all between the first and the newest become one summary, so that half of N remains"
@@ -37,9 +37,9 @@ class OpenHandsCondenser(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("grey", "longdash")
 
     size: int = field(default=120, metadata={"least": 4})
-    """Messages of a request above which it is condensed."""
+    """Number of messages in a request above which it is condensed."""
     first: int = field(default=1, metadata={"least": 0})
-    """Oldest blocks that always stay, in addition to system prompt and task."""
+    """Number of oldest blocks that are always kept, in addition to system prompt and task."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)

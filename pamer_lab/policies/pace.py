@@ -1,6 +1,6 @@
-"""`pace-paper` and `pace-code`: PACE shows each older step in one of four forms, by how much it bears on what the agent does now.
+"""`pace-paper` and `pace-code`: PACE shows each older step in one of four forms, by its relevance to what the agent does now.
 
-The paper and its released code differ, so they are two policies. Nothing is lost for good: a step that was a placeholder can be full again.
+The paper and its released code differ, so they are two policies. Nothing is lost for good: a placeholder can become the full step again.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pamer_lab.policies.plain import PlainPolicy
 
 TEMPERATURE = 0.3
 QUERY_CHARACTERS, ANSWER_TOKENS = 15_000, 10_000
-"""Of the released code: what is embedded of a query, and what it leaves for the answer."""
+"""In the released code: characters of a query that are embedded, and tokens reserved for the answer."""
 _OURS = (
     "embeddings and summaries are the profile's (BGE-M3 and a cheap chat model in the original); the brief form is the step's index line",
     "both forms of a step come from one summary; the original asks for both in one JSON call per chunk of 200 tokens or more",
@@ -36,24 +36,24 @@ class _Shared(PlainPolicy):
     needs: ClassVar[tuple[Need, ...]] = ("embedder", "summariser")
 
     recent: int = field(default=2, metadata={"least": 1})
-    """Newest blocks that are always full."""
+    """Number of newest blocks that are always shown in full."""
     turns: int = field(default=100, metadata={"least": 1})
-    """Turns at which the pressure of length is full."""
+    """Number of turns at which the pressure from session length reaches 1."""
 
     def thresholds(self, t: int, size: int) -> tuple[float, float, float]:
-        """Upper limits of relative weight for placeholder, brief and detailed, at turn `t` after a context of `size` tokens."""
+        """Upper limits of relative weight for placeholder, brief and detailed, at turn `t`; `size`: tokens of the last context."""
         raise NotImplementedError(type(self).__name__)
 
     def key_text(self, text: str) -> str:
-        """What is embedded of a step."""
+        """The part of a step that is embedded."""
         raise NotImplementedError(type(self).__name__)
 
     def query(self, history: History, recent: Sequence[int], forms: Forms) -> str:
-        """What the steps are compared with."""
+        """The text that the steps are compared with."""
         raise NotImplementedError(type(self).__name__)
 
     def allowed(self, history: History) -> float:
-        """Tokens that the older steps may have together."""
+        """Token budget for all older steps together."""
         return float("inf")
 
     def embeds(self, task: float, block: float) -> dict[str, float]:
@@ -82,7 +82,7 @@ class PacePaper(_Shared):
     look: ClassVar[LineLook] = LineLook("sky", "solid")
 
     budget: int = field(default=128_000, metadata={"least": 1})
-    """Tokens of a context at which the pressure of size is full."""
+    """Context size in tokens at which the pressure from size reaches 1."""
 
     def thresholds(self, t: int, size: int) -> tuple[float, float, float]:
         scale = 1 + 0.5 * max(t / self.turns, size / self.budget)
@@ -123,9 +123,9 @@ class PaceCode(_Shared):
     look: ClassVar[LineLook] = LineLook("sky", "dot")
 
     budget: int = field(default=110_000, metadata={"least": 1})
-    """Tokens of a context at which the pressure of size is full."""
+    """Context size in tokens at which the pressure from size reaches 1."""
     room: int = field(default=100_000, metadata={"least": 1})
-    """Tokens of the model's window; older steps may have 60 % of what task and answer leave of it."""
+    """Size of the model's context window in tokens; older steps get 60 % of what the prefix and the answer leave."""
 
     def thresholds(self, t: int, size: int) -> tuple[float, float, float]:
         pressure = min(max(0.0, 2 * max(t / self.turns, size / self.budget) - 1), 1.0)
@@ -155,7 +155,7 @@ class _Session:
         self._layout = Layout(self._forms)
         self._scored: list[int] = []
         self._seen = 0
-        """Blocks that were looked at for `_scored`."""
+        """Number of blocks already considered for `_scored`."""
         self._keys: Matrix = np.empty((0, 0), np.float32)
         self._size = 0
         """Tokens of the last context."""
@@ -208,5 +208,5 @@ class _Session:
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         self._size = decisions[-1].tokens if decisions else 0
-        # At a turn that was decided the forms of all blocks before it are written.
+        # When a turn is decided, the forms of all blocks before it have been written.
         self._forms.charged = max((t for t, decision in enumerate(decisions) if decision.action != "fallback"), default=0)

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Forms:
-    """The forms of each block, written when it is first older than the recent ones."""
+    """The shorter forms of each block, written when its step ends or, after a resume, when first needed."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -24,14 +24,14 @@ class Forms:
         """Detailed and brief form."""
         self._fitting: dict[tuple[int, int], Item | None] = {}
         self.charged = 0
-        """Blocks whose forms were written and counted at the last turn that was decided; after a failure they are written again."""
+        """Number of blocks whose forms were written and charged by the last decided turn; after a failure, later ones are written again."""
 
     def text(self, history: History, block: int) -> str:
         """The detailed form."""
         return self._of(history, block)[0]
 
     def item(self, history: History, block: int, place: int) -> Item | None:
-        """The block in a form, or in the next longer one that is shorter than the block; None: in full."""
+        """The block in this form, or in the next longer form if that is shorter than the block; None: in full."""
         if place == FULL:
             return None
         if (block, place) not in self._fitting:
@@ -50,12 +50,12 @@ class Forms:
         text = {"placeholder": f"[Step {block} is left out]", "brief": f"[Step {block}, brief] {brief}"}.get(
             form, f"[Step {block}, detailed]\n{detailed}"
         )
-        # A placeholder holds nothing of its block, which is therefore absent.
+        # A placeholder contains nothing of its block, which is therefore absent.
         spans = ((block, block + 1),) if form != "placeholder" else ()
         return add_text("summary", text, spans, self._resources.tokens, source=f"step {block}, {form}")
 
     def write(self, history: History, spent: list[Spent]) -> None:
-        """Both forms of the blocks since the last turn that was decided, as PACE writes them when a step ends; adds what each took."""
+        """Write both forms of the blocks since the last decided turn, as PACE does when a step ends; adds the cost of each to `spent`."""
         for block in range(self.charged, history.t):
             summary, source = self._write(history, block)
             spent.append(summary_spent(summary, source, self._resources))
@@ -73,18 +73,18 @@ class Forms:
 
 
 class Layout:
-    """Which form each older block has, turn after turn; a turn costs what it changes."""
+    """The form of each older block, turn by turn; a turn costs only what it changes."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
         self._sizes = np.empty((0, len(FORMS)), np.int64)
-        """Tokens of each block in each form; -1: not asked for yet."""
+        """Tokens of each block in each form; -1: not computed yet."""
         self._places = np.empty(0, np.int64)
         self._items: list[Item | None] = []
         """Each block in its form; None: in full."""
 
     def within(self, history: History, scored: Array, places: Array, allowed: float) -> Array:
-        """Shorter forms from the step on that would take the older steps over what they may have."""
+        """The chosen forms, but shorter ones from the step on that would exceed the token budget."""
         if history.tokens([(0, int(scored[-1]) + 1)]) <= allowed:
             return places
         self._sizes = grown(self._sizes, int(scored[-1]) + 1, -1)
@@ -128,6 +128,6 @@ class Layout:
 
 
 def grown(array: Array, rows: int, fill: int) -> Array:
-    """An array with at least so many rows."""
+    """The array with at least `rows` rows; new ones are filled with `fill`."""
     missing = rows - len(array)
     return np.concatenate([array, np.full((missing, *array.shape[1:]), fill)]) if missing > 0 else array

@@ -1,4 +1,4 @@
-"""`pamer`, `pamer+` and the paper's two ablations: one controller, which differs in what leaves the context and what comes back.
+"""`pamer`, `pamer+` and the paper's two ablations: one controller; they differ in what leaves the context and what comes back.
 
 `pamer` (Algorithm 1) recalls the nearest summaries, `pamer+` (Algorithm 2) the raw steps that a router names, `pamer-no-recall`
 nothing; `pamer-no-compression` writes and recalls memories, but no raw block leaves the context.
@@ -51,9 +51,9 @@ class Pamer(CachedPamerPolicy):
     )
 
     recall: str = field(default="always", metadata={"choices": get_args(GateKind)})
-    """Whether memory is searched: at every request that does not compress, as in the paper; `flare`: where a draft of the next action has
-    an uncertain token; `self-rag`: where the chat model says so. Both ask the chat model at every such request, which costs a call.
-    `probing-rag`: where a probe on the states of the frozen model's own draft says so; that is local work at every such request."""
+    """When memory is searched. `always`: at every request that does not compress, as in the paper. `flare`: if a draft of the next action
+    has an uncertain token. `self-rag`: if the chat model asks for it. Both cost a chat call at each such request. `probing-rag`: if a probe
+    on the states of the frozen model's own draft asks for it; that is local work at every such request."""
 
     @property
     def asks_chat(self) -> bool:
@@ -64,7 +64,7 @@ class Pamer(CachedPamerPolicy):
         return self.recall == "probing-rag"
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        # Only what differs from the paper, so that its runs keep their ids.
+        # Only what differs from the paper, so that runs with the paper's settings keep their ids.
         gate = {"recall": self.recall} if self.recall != "always" else {}
         return super().settings(resources) | gate | ({"draft_probe": resources.draft_probe.sha256} if self.reads_drafts else {})
 
@@ -83,7 +83,7 @@ class Pamer(CachedPamerPolicy):
 
 @dataclass(frozen=True)
 class PamerPlus(CachedPamerPolicy):
-    """Single steps instead of summaries; every selection is kept for audit under the run's id."""
+    """Recalls single steps instead of summaries; every selection is recorded for audit under the run's id."""
 
     title: ClassVar[str] = "pamer+"
     recalls: ClassVar[Recalls] = "steps"
@@ -105,7 +105,7 @@ class PamerPlus(CachedPamerPolicy):
     )
 
     router: str = field(default="index", metadata={"choices": ("index", "archive")})
-    """What the router sees of archived steps: the index of summaries and step details, or (a deviation) the raw blocks too."""
+    """What the router sees of archived steps. `index`: summaries and step details. `archive` (a deviation): the raw blocks too."""
 
     def settings(self, resources: Resources) -> dict[str, Any]:
         return super().settings(resources) | {"router": self.router}
@@ -119,7 +119,7 @@ class PamerPlus(CachedPamerPolicy):
 
 @dataclass(frozen=True)
 class PamerNoRecall(PamerPolicy):
-    """Memory is written and never read."""
+    """Memory is written, but never read."""
 
     title: ClassVar[str] = "pamer-no-recall"
     recalls: ClassVar[Recalls] = ""
@@ -131,7 +131,7 @@ class PamerNoRecall(PamerPolicy):
 
 @dataclass(frozen=True)
 class PamerNoCompression(PamerPolicy):
-    """Recall alone."""
+    """Recall without compression."""
 
     title: ClassVar[str] = "pamer-no-compression"
     removes: ClassVar[bool] = False

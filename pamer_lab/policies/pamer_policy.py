@@ -1,6 +1,6 @@
-"""What the PaMER policies and those with their memory declare: parameters, needs and the parts of their controller.
+"""What the PaMER policies, and others with PaMER's memory, declare: parameters, needs and the parts of their controller.
 
-How a trace runs under them is in `pamer_session`.
+`pamer_session` runs a trace under them.
 """
 
 import logging
@@ -30,26 +30,26 @@ logger = logging.getLogger(__name__)
 Inject = Literal["front", "append"]
 """`front`: between prefix and blocks. `append`: after the newest block."""
 Recalls = Literal["summaries", "steps", ""]
-"""What comes back from memory: summaries, chosen raw steps, or nothing."""
+"""What is recalled from memory: summaries, chosen raw steps, or nothing."""
 SUMMARISED = 0.4
-"""Characters of all summaries, and of queries that only these lead to, over those of the history, about; on the demo traces 0.1 to 0.6."""
+"""Approximate characters of all summaries, and of the queries they cause, per character of the history; 0.1 to 0.6 on the demo traces."""
 
 
 class ControlledPolicy:
-    """A policy around the controller: its memory and recall; a subclass says when to compress and has the parameters."""
+    """A policy around the controller with its memory and recall; a subclass adds the parameters and decides when to compress."""
 
     title: ClassVar[str]
     family: ClassVar[Family] = "pamer"
     acts_live: ClassVar[bool] = True
     recalls: ClassVar[Recalls] = "summaries"
     removes: ClassVar[bool] = True
-    """Blocks that became a memory leave the context."""
+    """Whether blocks that became a memory leave the context."""
     minimum: int
     retained: int
 
     @property
     def name(self) -> str:
-        """The title and every parameter that is not at its default."""
+        """The title and every parameter that differs from its default."""
         ordered = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
         given = ((field.name, field.default, getattr(self, field.name)) for field in ordered)
         return self.title + "".join(f":{key}={value}" for key, default, value in given if value != default)
@@ -78,37 +78,37 @@ class ControlledPolicy:
         raise NotImplementedError(type(self).__name__)
 
     def decider(self, resources: Resources) -> Probe | Trigger:
-        """What decides on compression."""
+        """The probe or trigger that decides on compression."""
         raise NotImplementedError(type(self).__name__)
 
     def wanted(self, decision: Decision, moment: Moment) -> bool:
-        """Whether a compression was asked for at a turn that has enough to compress."""
+        """Whether compression was requested at a turn that has enough to compress."""
         raise NotImplementedError(type(self).__name__)
 
     def failed(self, decision: Decision, moment: Moment) -> bool:
-        """Whether a compression was asked for at this turn and failed."""
+        """Whether compression was requested at this turn and failed."""
         return decision.action == "fallback" and 0 < decision.candidate_tokens >= self.minimum and self.wanted(decision, moment)
 
     def price_gate(self) -> Gate | None:
-        """What edits must pay under; None: nothing."""
+        """The gate that tells whether an edit pays off; None: edits need not pay off."""
         return None
 
     def recaller(self, resources: Resources) -> Recaller | None:
-        """What finds memory; None takes the controller's own top summaries."""
+        """Finds memory; None: the controller's own top summaries."""
         return None
 
     def details(self, resources: Resources) -> DetailWriter | None:
-        """What writes step details; None takes the summariser's own, by a rule."""
+        """Writes step details; None: the summariser's own rule-based details."""
         return None
 
     @property
     def returned(self) -> Recalls:
-        """What comes back with these parameters."""
+        """What is recalled with these parameters."""
         return self.recalls
 
     @property
     def moments(self) -> str:
-        """Names the turns at which it compresses: policies that name the same write the same summaries."""
+        """Identifies the turns at which it compresses: policies with the same value write the same summaries."""
         raise NotImplementedError(type(self).__name__)
 
     def embeds(self, task: float, block: float) -> dict[str, float]:
@@ -116,7 +116,7 @@ class ControlledPolicy:
         match self.returned:
             case "summaries":
                 return written | {f"queries of {self.retained}": min(task + self.retained * block, QUERY_CHARACTERS)}
-            case "steps":  # the newest block, and what the index says of one that left
+            case "steps":  # the newest block, and the index entry of one that left
                 return written | {"steps": 2.1 * block}
             case "":
                 return written
@@ -135,17 +135,17 @@ class PamerPolicy(ControlledPolicy):
     offered: ClassVar[Offered] = "also"
 
     vote: int = field(default=3, metadata={"least": 1})
-    """Heads that must agree, of five."""
+    """Number of heads, of five, that must vote for compression."""
     minimum: int = 1024
-    """Least tokens of a compression candidate."""
+    """Minimum size of a compression candidate in tokens."""
     retained: int = 2
-    """Newest complete blocks that are never compressed."""
+    """Number of newest complete blocks that are never compressed."""
     top: int = field(default=3, metadata={"least": 1})
-    """Summaries recalled at most."""
+    """Maximum number of summaries recalled."""
     logits: str = field(default="all", metadata={"choices": ("all", "asked")})
-    """At which turns logits are read: all with an older block, or only where the controller asks."""
+    """When logits are computed: at every turn with an older block, or only when the controller asks for them."""
     heads: str = field(default="", kw_only=True)
-    """Name of the heads that vote (`pamer-lab heads list`), whatever heads a run is started with."""
+    """Name of the heads that vote (`pamer-lab heads list`), regardless of the heads that the run is started with; empty: those heads."""
 
     @property
     def reads_all(self) -> bool:
@@ -155,7 +155,7 @@ class PamerPolicy(ControlledPolicy):
         controller = self.controller_settings(resources).model_dump(exclude={"inject"} if self.injects == "front" else None)
         rule: dict[str, Any] = {"retained": self.retained, "vote": self.vote, "minimum": self.minimum, "top": self.top}
         rule |= {"recalls": self.recalls, "compresses": True}
-        # Only what differs from the paper's layout, so that its runs keep their ids.
+        # Only what differs from the paper's layout, so that runs with that layout keep their ids.
         rule |= {"inject": self.injects} if self.injects != "front" else {}
         rule |= {"gate": gate.as_settings()} if (gate := self.price_gate()) else {}
         voting = {key: value for key, value in resources.heads_identity().items() if key in ("sha256", "hint")}
@@ -182,7 +182,7 @@ class PamerPolicy(ControlledPolicy):
         return sum(decision.votes) >= self.vote
 
     def read_ahead(self, coming: Coming, resources: Resources, progress: OnProgress | None, cancel: Cancel | None) -> None:
-        """Compute the states of every turn at which the heads will be read, where those are known (`logits=all`)."""
+        """Compute the states of all turns at which the heads will be read, if those turns are known in advance (`logits=all`)."""
         probe = resources.probe
         if not self.reads_all or not isinstance(probe, ReadingProbe):
             return
@@ -193,25 +193,25 @@ class PamerPolicy(ControlledPolicy):
             probe.read_ahead(Request(coming.messages, coming.tools, points, context), progress, cancel)
         except Cancelled:
             raise
-        except Exception as error:  # each turn then asks for its own state, and its decision says what went wrong
+        except Exception as error:  # each turn then computes its own state, and its decision says what went wrong
             logger.warning("states could not be read ahead: %s", error)
 
 
 @dataclass(frozen=True)
 class CachedPamerPolicy(PamerPolicy):
-    """What `pamer` and `pamer+` can do for a prompt cache; the defaults are the paper's."""
+    """Options of `pamer` and `pamer+` for prompt caches; the defaults are the paper's."""
 
     inject: str = field(default="front", metadata={"choices": ("front", "append")})
-    """Where recalled memory goes: between prefix and blocks, chosen again each time; or after the newest block, once until the next
-    compression."""
+    """Where recalled memory goes. `front`: between prefix and blocks, chosen again for every request. `append`: after the newest block,
+    each memory or step only once until the next compression."""
     gate: str = field(default="heads", metadata={"choices": ("heads", "priced")})
-    """What decides on compression: the heads' vote; or that vote, where the edit also pays."""
+    """What decides on compression. `heads`: the vote. `priced`: the vote, if the edit also pays off."""
     horizon: int = 20
-    """For `gate=priced`: turns within which an edit must pay back."""
+    """For `gate=priced`: number of turns within which an edit must pay off."""
     prices: str = field(default=DEFAULT, metadata={"choices": PACKAGED_NAMES})
     """For `gate=priced`: the price table."""
     window: int = 128_000
-    """For `gate=priced`: tokens the model takes; 0 means that no limit is known."""
+    """For `gate=priced`: size of the model's context window in tokens; 0: unknown."""
 
     @property
     def injects(self) -> Inject:

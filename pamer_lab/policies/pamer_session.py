@@ -1,8 +1,8 @@
 """One trace under a `PamerController`.
 
-The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision is the
-policy's, plus what local work took. In addition to what the controller asked for, logits are read at every turn that has an older block
-(`logits=all`), because what-if needs them where another setting would have asked; `logits=asked` leaves that out.
+The controller gets the recorded history as an agent would send it and does not know that this is a replay. Its decision becomes the
+policy's, with the cost of local work added. With `logits=all`, logits are also computed at turns with an older block where the controller
+does not ask for them, because what-if needs them where another setting would have asked; `logits=asked` skips this.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ class PamerSession:
         self._chat = AppendOnly()
         self._stored: tuple[Span, ...] = ()
         self._before: tuple[Decision, ...] = ()
-        """What was decided when this session was taken up."""
+        """Decisions made before this session was resumed."""
         self._items: tuple[Item, ...] = ()
-        """The last request when this session was taken up, unless it was a fallback."""
+        """The last request before this session was resumed that was not a fallback."""
 
     def controller(self, history: History) -> PamerController:
-        """Made at the first turn: a run that is complete needs no model."""
+        """Created at the first turn: a complete run needs no model."""
         if self._controller is None:
             given = self.resources
             self._controller = PamerController(
@@ -67,10 +67,10 @@ class PamerSession:
             raise LabError(f"the memories of run {session} do not match its turns; replay it from the start (--fresh)")
 
     def _failures(self, history: History) -> int:
-        """Failed compressions, less later successes, when this session was taken up."""
+        """Failed compressions minus later successes before this session was resumed."""
         count = 0
         for t, decision in enumerate(self._before):
-            # A turn that stored a memory names it and compresses, or passes where the raw blocks stay.
+            # A turn that stored a memory names it, and compresses or (if the raw blocks stay) passes.
             stored = decision.memory_ids and decision.action in ("pass", "compress")
             count = count + 1 if self.policy.failed(decision, self._moment(history, t, decision)) else max(0, count - bool(stored))
         return count
@@ -87,7 +87,7 @@ class PamerSession:
             for tool in history.tools
         ]
         _, decision = self.controller(history).transform(self.resources.session_id, self._chat, tools, idle=history.idle)
-        # A turn at which memory cannot be read leaves what is stored as it is.
+        # If memory cannot be read at a turn, the stored blocks stay the same.
         self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))
         spent = [*self._recall(history, decision), *self._calls(history, decision)]
         votes = Votes(decision.logits, decision.thresholds) if decision.logits else self._unasked(history, decision)
@@ -98,7 +98,7 @@ class PamerSession:
         return decision if self.policy.removes and decision.items else self._complete(history, decision)
 
     def _complete(self, history: History, decision: Decision) -> Decision:
-        """The decision over a request from which no raw block leaves."""
+        """The decision with a request that keeps all raw blocks."""
         texts = [item for item in decision.items if item.text]
         items = (*history.head(), *texts, *history.raw([(0, history.t)]))
         if decision.action != "compress":
@@ -106,7 +106,7 @@ class PamerSession:
         return replace(decision, items=items, action="pass", reason=f"{decision.reason}; the raw blocks stay")
 
     def _calls(self, history: History, decision: Decision) -> list[Spent]:
-        """What language models took, or the rules in their place."""
+        """The cost of language model calls, or of the rules in their place."""
         asked = [entry for entry in decision.spent if entry.calls]
         if decision.action != "compress":
             return asked
@@ -117,11 +117,11 @@ class PamerSession:
         return [*asked, Spent("embedding", memory.summary_tokens, model=memory.embedding_model, local=True)]
 
     def _recall(self, history: History, decision: RequestDecision) -> list[Spent]:
-        """The embedding of the query, where memory was searched."""
+        """The cost of embedding the query, if memory was searched."""
         failed = self.policy.failed(decision, self._moment(history, history.t, decision))
         if decision.action == "compress" or failed or not decision.memories or not self.policy.recalls:
             return []
-        if self.policy.asks_chat and decision.action != "recall":  # the gate stayed shut
+        if self.policy.asks_chat and decision.action != "recall":  # the gate stayed closed
             return []
         return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 
@@ -145,7 +145,7 @@ class PamerSession:
         return Spent("features", min(tokens, limit) if limit else tokens, model=self.resources.probe.name, local=True)
 
     def _recent_tokens(self, history: History) -> int:
-        """Prefix and recent blocks: what the heads read and the recall query is made of."""
+        """Tokens of prefix and recent blocks: what the heads read, and what the recall query is made of."""
         return history.prefix_tokens + history.tokens([(self._recent_start(history), history.t)])
 
     def _recent_start(self, history: History) -> int:

@@ -17,7 +17,7 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 
 @dataclass(frozen=True)
 class PeriodicSummary(PlainPolicy):
-    """Summaries by the clock: no head, no memory, no recall."""
+    """Summaries at fixed intervals: no heads, no memory, no recall."""
 
     title: ClassVar[str] = "periodic-summary"
     description: ClassVar[str] = "every N complete blocks, all but the newest become a summary that stays in the context"
@@ -41,15 +41,15 @@ class PeriodicSummary(PlainPolicy):
     )
 
     n: int = field(default=5, metadata={"least": 1})
-    """Complete blocks between two summaries."""
+    """Number of complete blocks between two summaries."""
     mode: str = field(default="reset", metadata={"choices": ("reset", "accumulate")})
-    """`reset`: one summary of everything older replaces the last one. `accumulate`: one more summary is added."""
+    """`reset`: one summary of everything older replaces the last one. `accumulate`: each new summary is added."""
     keep: int = field(default=1, metadata={"least": 0})
-    """Newest complete blocks that are never summarised."""
+    """Number of newest complete blocks that are never summarised."""
 
     @property
     def name(self) -> str:
-        """As every policy's, but N is always named: it is what the paper's two rows differ in."""
+        """Like every policy's, but always with N, in which the paper's two rows differ."""
         kept = f":keep={self.keep}" if self.keep != 1 else ""
         return f"{self.title}:{self.n}" + (f":{self.mode}" if self.mode != "reset" else "") + kept
 
@@ -63,7 +63,7 @@ class _Session(SummarySession):
         self.policy = policy
         self.accumulates = policy.mode == "accumulate"
         self.failures = 0
-        """Summaries that failed, less those that succeeded after them."""
+        """Failed summaries minus later successes."""
 
     @property
     def halvings(self) -> int:
@@ -98,5 +98,5 @@ class _Session(SummarySession):
             self.failures = self.failures + 1 if decision.action == "fallback" else max(0, self.failures - (decision.action == "compress"))
 
     def _old(self, history: History) -> list[int]:
-        """Complete blocks that have left the newest and are in no summary."""
+        """Complete blocks older than the newest ones that are in no summary yet."""
         return self.waiting(history, recent_start(history.blocks, self.policy.keep))

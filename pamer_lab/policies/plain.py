@@ -1,8 +1,8 @@
 """What policies without PaMER's controller share: their name and settings, blocks shortened in place, and summaries in the context.
 
-Knows no trigger: a subclass or a session says when and what. Invariants: a shortened block keeps its messages, roles, calls and the pairing
-of calls and results; a block is shortened once per edit and then stays the same bytes; what a failed summary would have replaced stays in
-the request.
+Has no trigger: a subclass or a session decides when and what. Invariants: a shortened block keeps its messages, roles, calls and the
+pairing of calls and results; a block is shortened once per edit and then stays byte-identical; what a failed summary would have replaced
+stays in the request.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from pamer_lab.trajectory.values import Message, Trace
 
 @dataclass(frozen=True)
 class PlainPolicy:
-    """Facts and parameters of a policy that no heads vote in; a subclass states its own and starts its session."""
+    """Base class of policies without heads; a subclass declares its own facts and parameters and starts its session."""
 
     title: ClassVar[str]
     description: ClassVar[str]
@@ -41,7 +41,7 @@ class PlainPolicy:
 
     @property
     def name(self) -> str:
-        """The title and every parameter that is not at its default; the first one without its name."""
+        """The title and every parameter that differs from its default; the first one without its name."""
         changed = [(number, field.name) for number, field in enumerate(fields(self)) if getattr(self, field.name) != field.default]
         return self.title + "".join(f":{'' if not number else f'{key}='}{_written(getattr(self, key))}" for number, key in changed)
 
@@ -51,15 +51,15 @@ class PlainPolicy:
 
     @property
     def reads_recorded_calls(self) -> bool:
-        """Whether some traces are refused."""
+        """Whether it replays memory calls that the trace must contain."""
         return "recorded calls" in self.needs
 
     def refuses(self, trace: Trace) -> str:
-        """Why a trace cannot be replayed through it, as a sentence; empty where it can."""
+        """Why a trace cannot be replayed with it, as a sentence; empty if it can."""
         return ""
 
     def missing(self) -> str:
-        """What is not installed of the method's own, with the command that gets it; empty where nothing is missing."""
+        """Which parts of the method's own are not installed, with the command that installs them; empty if none."""
         return ""
 
     def start(self, resources: Resources) -> PolicySession:
@@ -71,9 +71,9 @@ def _written(value: Any) -> str:
 
 
 class Results:
-    """Which messages of a block came back to the agent: its tool messages, or user messages while no tool has answered yet.
+    """Which messages of a block are results: its tool messages, or its user messages as long as no tool has answered.
 
-    A block's answer depends on nothing after the block.
+    The answer for a block depends on nothing after it.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Results:
 
 
 class Shortened:
-    """Blocks with shorter texts, each made once."""
+    """Blocks with shortened texts, each built once."""
 
     def __init__(self, tokens: MessageTokens) -> None:
         self._tokens = tokens
@@ -102,11 +102,11 @@ class Shortened:
         return (block, edit) in self._kept
 
     def kept(self, block: int, edit: str) -> Item | None:
-        """The block under an edit that was made before."""
+        """The block after an edit that was already made."""
         return self._kept[block, edit]
 
     def block(self, history: History, block: int, edit: str, texts: Mapping[int, str]) -> Item | None:
-        """The block with other texts at these places; None where that would not be shorter."""
+        """The block with these texts at their places; None if that would not be shorter."""
         if (block, edit) not in self._kept:
             messages = [
                 replace(message, content=texts[place]) if place in texts else message
@@ -125,7 +125,7 @@ class Shortened:
 
 
 def arranged(history: History, other: Mapping[int, Item | None], first: int = 0, last: int | None = None) -> Iterator[Item]:
-    """The history's blocks from `first` on: raw, except those that have an item of their own (None: left out)."""
+    """The history's blocks from `first` on: raw, except those with an item in `other` (None: left out)."""
     place = first
     for block in sorted(other):
         if block < place:
@@ -138,16 +138,16 @@ def arranged(history: History, other: Mapping[int, Item | None], first: int = 0,
 
 
 class Arranged:
-    """`arranged` turn after turn: what comes before the first change is kept as it was, so that a turn costs what it changes."""
+    """`arranged` turn by turn: everything before the first change is reused, so that a turn costs only what it changes."""
 
     def __init__(self) -> None:
         self._blocks: list[int] = []
         self._edits: list[Item | None] = []
         self._laid: list[Item] = []
         self._counts: list[int] = []
-        """Items laid out up to each edited block, itself included."""
+        """Number of items up to and including each edited block."""
         self._given: tuple[list[int], list[Item | None]] = ([], [])
-        """The last edits as they were given."""
+        """The edits of the last call."""
 
     def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
         given = [*other], [*other.values()]
@@ -169,14 +169,14 @@ class Arranged:
 
 
 class SummarySession:
-    """Older blocks become summaries that stay in the context, by a rule that `due` states.
+    """Turns older blocks into summaries that stay in the context; `due` decides when.
 
-    After a failed summary the request goes out as it came, and the next turn tries again.
+    After a failed summary the request is sent unchanged, and the next turn tries again.
     """
 
     heading: ClassVar[str] = "Summary of steps {first} to {last} of this session"
     accumulates = False
-    """Whether a new summary is added to the others; else it replaces them and covers what they covered."""
+    """Whether a new summary is added to the others; otherwise it replaces them and covers what they covered."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -195,8 +195,8 @@ class SummarySession:
         return False
 
     def fits_source(self, history: History, blocks: Sequence[int]) -> bool:
-        """Whether all messages up to these blocks can keep something in a summary's source: past that, reading them again would say
-        little more of each, and a replay's time would grow with the square of its turns."""
+        """Whether every message up to these blocks can keep some text in a summary's source: beyond that, rereading them all would add
+        little, and a replay's time would grow with the square of its turns."""
         return (history.blocks[blocks[-1]].end - history.prefix_end) * SHORTEST <= BUDGET
 
     def turn(self, history: History) -> Decision:
@@ -220,11 +220,11 @@ class SummarySession:
         return (*history.head(), *self.summaries, *self.rest(history))
 
     def rest(self, history: History) -> Sequence[Item]:
-        """What follows the summaries: the blocks that none covers."""
+        """What follows the summaries: the blocks that no summary covers."""
         return history.raw(gaps(self.covered(), history.t))
 
     def covered(self) -> list[Span]:
-        """What the summaries replace, in order."""
+        """The blocks that the summaries replace, in order."""
         return [span for item in self.summaries for span in item.spans]
 
     def waiting(self, history: History, last: int) -> list[int]:
@@ -232,11 +232,11 @@ class SummarySession:
         return [block for block in blocks_of(gaps(self.covered(), max(last, 0))) if history.blocks[block].complete]
 
     def size(self, history: History) -> int:
-        """Tokens of the request as it would go out now."""
+        """Tokens of the request as it would be sent now."""
         return sum(item.tokens for item in self.items(history))
 
     def summarise(self, history: History, blocks: Sequence[int]) -> tuple[Item, Spent]:
-        """One summary of what is summarised already and these blocks."""
+        """One summary of these blocks and, unless `accumulates`, of everything summarised before."""
         before = [] if self.accumulates else blocks_of(self.covered())
         covered = sorted({*before, *blocks})
         raw = self.rereads(history, blocks)

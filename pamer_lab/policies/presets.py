@@ -1,6 +1,6 @@
-"""Agent programs and libraries by name -> the policy and parameters that do what they do, with where that is known from.
+"""Agent programs and libraries by name -> the policy and parameters that do the same, and how we know.
 
-A preset is another way to write a policy: its runs carry the policy's own name.
+A preset is an alias for a policy: its runs carry the policy's own name.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""`NAME:gate=priced`: any policy, its edits made only where they pay under a provider's prices.
+"""`NAME:gate=priced`: any policy, but edits are made only if they pay off under a provider's prices.
 
-Between two edits a request is the one before and what came since, so a prompt cache keeps serving it. PaMER and PaMER+ have such a gate of
-their own, before they store anything. Invariant: after `resume` it decides as if it had made the earlier decisions itself.
+Between two edits, a request is the previous one plus what came since, so a prompt cache keeps serving it. PaMER and PaMER+ have their own
+gate, which they ask before they store anything. Invariant: after `resume` it decides as if it had made the earlier decisions itself.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class _Session:
         self._policy, self._tokens = policy, resources.tokens
         self._inner = policy.inner.start(resources)
         self._decided = 0
-        """Turns that the policy itself has seen."""
+        """Number of turns that the inner policy has seen."""
         self._sent: tuple[Item, ...] = ()
         self._t = 0
 
@@ -83,7 +83,7 @@ class _Session:
         return decision
 
     def _shared(self, sent: Sequence[Item], wanted: Sequence[Item], history: History) -> int:
-        """Tokens at the start of what is wanted that were sent before."""
+        """Tokens at the start of the wanted request that were also in the last one."""
         shared = 0
         for before, now in zip(sent, wanted, strict=False):
             if before == now:
@@ -97,7 +97,7 @@ class _Session:
 
 
 def joined(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with neighbouring blocks as one."""
+    """The items, with adjacent blocks merged."""
     found: list[Item] = []
     for item in items:
         before = found[-1] if found else None
@@ -113,7 +113,7 @@ def _later(items: Sequence[Item]) -> list[Item]:
 
 
 def _at(history: History, t: int) -> History:
-    """What was there at an earlier decision point."""
+    """The history at an earlier decision point."""
     return History(
         t,
         history.messages[: history.blocks[t].start],

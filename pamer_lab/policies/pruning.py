@@ -21,7 +21,7 @@ from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 from pamer_lab.trajectory.values import Message
 
 SHORTEST = 500
-"""Characters of a result below which it is left as it is."""
+"""Results with fewer characters are left as they are."""
 _ANCHOR = re.compile(r"\s{0,200}(?:def|class|import|from|function|func|fn|struct|interface|package|#include|export|@@|diff|\$)\b")
 _WORDS = re.compile(r"\S+")
 
@@ -48,7 +48,7 @@ class LinePrune(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("brown", "dash")
 
     keep: int = field(default=2, metadata={"least": 0})
-    """Newest complete blocks whose results stay."""
+    """Number of newest complete blocks whose results are left unchanged."""
 
     def start(self, resources: Resources) -> PolicySession:
         return PruningSession(_Lines(), self.keep, resources)
@@ -56,7 +56,7 @@ class LinePrune(PlainPolicy):
 
 @dataclass(frozen=True)
 class TokenPrune(PlainPolicy):
-    """Drops the words that say least, by how many earlier steps have them."""
+    """Drops the least informative words, by how many earlier steps contain them."""
 
     title: ClassVar[str] = "tokenprune-idf"
     description: ClassVar[str] = "older tool results lose the words that most earlier steps have too, down to a share of their words"
@@ -76,9 +76,9 @@ class TokenPrune(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("brown", "dot")
 
     rate: float = field(default=0.5, metadata={"least": 0.05, "most": 1})
-    """Share of a result's words that stays."""
+    """Share of a result's words to keep."""
     keep: int = field(default=2, metadata={"least": 0})
-    """Newest complete blocks whose results stay."""
+    """Number of newest complete blocks whose results are left unchanged."""
 
     def start(self, resources: Resources) -> PolicySession:
         return PruningSession(_Rare(self.rate), self.keep, resources)
@@ -88,21 +88,21 @@ class Pruner(Protocol):
     """Shortens single results."""
 
     edit: str
-    """What it does, for the item and the reason."""
+    """What was done to a result, for the item and the reason."""
     model: str
-    """Who does it; empty: a rule."""
+    """Name of the model; empty for a rule."""
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """See a block before it is pruned."""
+        """Read a block before it is pruned."""
         ...
 
     def prune(self, text: str, messages: Sequence[Message]) -> str:
-        """A result of this block, shorter; a `LabError` leaves it as it is."""
+        """A result of this block, shortened; a `LabError` leaves the block as it is."""
         ...
 
 
 class PruningSession:
-    """Each result is pruned once, as it leaves the newest blocks, and then stays the same bytes."""
+    """Each result is pruned once, as it leaves the newest blocks, and then stays byte-identical."""
 
     def __init__(self, pruner: Pruner, keep: int, resources: Resources) -> None:
         self._arranged = Arranged()
@@ -111,7 +111,7 @@ class PruningSession:
         self._items: dict[int, Item | None] = {}
         self._done = 0
         self._before = 0
-        """Turns that were decided when this session was taken up."""
+        """Number of turns decided before this session was resumed."""
 
     def turn(self, history: History) -> Decision:
         self._take_up(history)
@@ -123,7 +123,7 @@ class PruningSession:
             long = {place: messages[place].content for place in places if len(messages[place].content) >= SHORTEST}
             try:
                 pruned = {place: self._pruner.prune(text, messages) for place, text in long.items()}
-            except LabError as error:  # the block then stays as it is, as SWE-Pruner's own harness has it
+            except LabError as error:  # the block then stays as it is, as in SWE-Pruner's own harness
                 errors.append(f"block {block}: {error}")
                 continue
             if long and self._pruner.model:
@@ -137,7 +137,7 @@ class PruningSession:
         return Decision("pass", reason, items, spent=tuple(spent), error="; ".join(errors))
 
     def _take_up(self, history: History) -> None:
-        """See the blocks again that were pruned before this session was taken up."""
+        """Reread the blocks that were pruned before this session was resumed."""
         if self._before:
             self._done = recent_start(history.blocks[: self._before - 1], self._keep)
             for block in range(self._done):
@@ -156,7 +156,7 @@ class _Lines:
     model = ""
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Lines are judged by their own block alone."""
+        """Each line is judged by its own block alone."""
 
     def prune(self, text: str, messages: Sequence[Message]) -> str:
         action = messages[0]
@@ -166,7 +166,7 @@ class _Lines:
             number in (0, len(lines) - 1) or bool(_ANCHOR.match(line) or ERROR.search(line) or asked & set(words(line)))
             for number, line in enumerate(lines)
         ]
-        # A gap of one line costs as much as its mark.
+        # Marking a gap of one line would cost as much as the line.
         kept = [flag or (0 < number < len(kept) - 1 and kept[number - 1] and kept[number + 1]) for number, flag in enumerate(kept)]
         shown: list[str] = []
         gone = 0
@@ -206,7 +206,7 @@ class _Rare:
         return "\n".join(" ".join(line) for line in lines if line)
 
     def _worth(self, word: str) -> float:
-        """The rarest part of a word; with a digit it always stays."""
+        """Rarity of a word's rarest part; infinite if the word has a digit, so that it always stays."""
         if any(char.isdigit() for char in word):
             return math.inf
         return max((math.log((1 + self._steps) / (1 + self._having[part])) for part in words(word)), default=-1.0)

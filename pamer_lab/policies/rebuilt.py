@@ -1,7 +1,7 @@
 """A decision and its history -> the messages that the model sees.
 
-Invariant: the messages are the history's own objects wherever their content is, in order; edited ones differ in their content alone, so
-calls keep their results; they count to the decision's tokens, less its tools.
+Invariant: messages whose content is unchanged are the history's own objects, in order; edited ones differ only in their content, so calls
+keep their results; their tokens add up to the decision's, without the tools.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class RebuildError(LabError):
 
 
 def rebuilt(decision: Decision, history: History) -> list[Message]:
-    """The request of a decision, without the tools, which are the history's."""
+    """The messages of a decision's request; its tools are the history's."""
     found: list[Message] = []
     for item in decision.items:
         found += item_messages(item, history)

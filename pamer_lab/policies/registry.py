@@ -1,7 +1,7 @@
 """Names -> policies: `name`, `name:value` or `name:value:key=value`, or a preset; and the parameters of each: the fields of its dataclass.
 
-Adding a policy is one file and one line in `POLICIES` (`docs/adding-a-policy.md`). An unknown name or parameter is answered with the known
-ones. Bounds are in a field's metadata: `least` (0 where none is given), `most`, or `choices` for words.
+Adding a policy takes one file and one line in `POLICIES` (`docs/adding-a-policy.md`). The error for an unknown name or parameter lists the
+known ones. Bounds are in a field's metadata: `least` (default 0), `most`, or `choices` for words.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ from pamer_lab.prices import find_prices
 from pamer_lab.probes.registry import is_name
 
 MOST_DIGITS = 9
-"""Digits of a number before and after its point."""
+"""Maximum number of digits before and after the decimal point."""
 _NUMBERS = {
     int: re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}"),
     float: re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(\.[0-9]{{1,{MOST_DIGITS}}})?(e-[0-9]{{1,2}})?"),
@@ -69,7 +69,7 @@ class Parameter:
 
     @property
     def takes(self) -> str:
-        """What may be given, in words."""
+        """The accepted values, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.kind is bool:
@@ -80,7 +80,7 @@ class Parameter:
         return f"{'an integer' if self.kind is int else 'a number'} {bounds}"
 
     def read(self, text: str) -> Any:
-        """The value that a user's text gives; `ValueError` where it gives none."""
+        """The value of a user's text; raises `ValueError` if it is not valid."""
         if self.choices:
             if text in self.choices:
                 return text
@@ -99,14 +99,14 @@ class Parameter:
 
 @cache
 def parameters_of(policy: Any) -> dict[str, Parameter]:
-    """The parameters of a policy class, by name, in their order; those that are always named last."""
+    """The parameters of a policy class, by name, in order; keyword-only ones come last."""
     hints = get_type_hints(policy)
     fields = sorted(dataclasses.fields(policy), key=lambda field: bool(field.kw_only))
     return {field.name: Parameter(field.name, hints[field.name], field.default, **field.metadata) for field in fields}
 
 
 def read_parameters(name: str, policy: Any, given: list[str]) -> dict[str, Any]:
-    """`["7", "keep=2"]` -> values by parameter; what cannot be is refused with what the policy takes."""
+    """`["7", "keep=2"]` -> values by parameter; the error for an invalid one says what the policy takes."""
     known = parameters_of(policy)
     values: dict[str, Any] = {}
     for part in given:
@@ -123,7 +123,7 @@ def read_parameters(name: str, policy: Any, given: list[str]) -> dict[str, Any]:
 
 
 def _unnamed(name: str, part: str, known: dict[str, Parameter], values: dict[str, Any]) -> str:
-    """The parameter that a bare value belongs to: one whose choices know the word, else the first that is free."""
+    """The parameter that a bare value belongs to: one whose choices include the word, else the first one not given yet."""
     for key, parameter in known.items():
         if part in parameter.choices:
             return key
@@ -175,27 +175,27 @@ POLICIES: dict[str, Any] = {
     "random-when": RandomWhen,
     "threshold-when": ThresholdWhen,
 }
-"""Policy name -> its class: a frozen dataclass that states everything about itself (`interface.Policy`); its fields are the
-parameters, the first one being the unnamed one."""
+"""Policy name -> its class: a frozen dataclass that declares everything about itself (`interface.Policy`). Its fields are the
+parameters; the first one may be given without its name."""
 
 
 def offered_policies(*offered: Offered) -> tuple[str, ...]:
-    """Policies with their default parameters, by where they are offered; without a word, all of them, the preselected first."""
+    """Policies with default parameters, by where they are offered; without arguments all of them, preselected ones first."""
     order: tuple[Offered, ...] = offered or ("first", "also", "asked")
     return tuple(kind().name for where in order for kind in POLICIES.values() if kind.offered == where)
 
 
 DEFAULT_POLICIES = offered_policies("first", "also")
-"""What `replay` runs where no policy is named."""
+"""What `replay` runs if no policy is named."""
 
 
 def live_policies() -> tuple[str, ...]:
-    """Policies with their default parameters that can act on a running agent."""
+    """Policies with default parameters that can act on a running agent."""
     return tuple(name for name in offered_policies() if parse_policy(name).acts_live)
 
 
 def family_of(policy: str) -> Family:
-    """The family of a policy's name; one that is gone counts as a baseline."""
+    """The family of a policy, by its name; one that no longer exists counts as a baseline."""
     kind = POLICIES.get(policy.partition(":")[0])
     return kind.family if kind else "baseline"
 
@@ -219,7 +219,7 @@ def parse_policy(text: str) -> Policy:
 
 
 def _priced(name: str, inner: Policy, given: list[str]) -> Policy:
-    """A policy behind the gate that every policy can have; its parameters are those of PaMER's own."""
+    """A policy behind the price gate, whose parameters are those of PaMER's own gate."""
     own = parameters_of(CachedPamerPolicy)
     values = read_parameters(name, CachedPamerPolicy, given)
     values = {key: values.get(key, own[key].default) for key in PARAMETERS}
@@ -229,7 +229,7 @@ def _priced(name: str, inner: Policy, given: list[str]) -> Policy:
 
 
 def parse_policies(text: str) -> list[Policy]:
-    """Several policies separated by commas; the same one twice is taken once."""
+    """Several policies separated by commas; duplicates are dropped."""
     found = {policy.name: policy for policy in map(parse_policy, filter(None, (part.strip() for part in text.split(","))))}
     if not found:
         raise InputError(f"name at least one policy; known: {', '.join(POLICIES)}")
@@ -237,7 +237,7 @@ def parse_policies(text: str) -> list[Policy]:
 
 
 def describe_policies() -> list[dict[str, Any]]:
-    """What every policy states about itself: its parameters with their defaults and what they take, sources, deviations, needs."""
+    """What every policy declares about itself: its parameters with their defaults and what they take, sources, deviations, needs."""
     return [
         {
             "name": name,

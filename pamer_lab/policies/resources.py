@@ -26,13 +26,13 @@ from pamer_lab.probes.draft_probe import DraftProbe
 
 
 def factory_of(policy: Policy, factory: Factory) -> Factory:
-    """The factory with the heads that a policy names; the same one where it names none."""
+    """The factory with the heads that a policy names; unchanged if it names none."""
     named = getattr(policy, "heads", "")
     return replace(factory, heads_text=named) if named else factory
 
 
 class BufferedSelections:
-    """Keeps the records of PaMER+'s selections until they are stored together: a commit for each would take most of a replay's time."""
+    """Buffers the records of PaMER+'s selections to store them together: a commit for each would take most of a replay's time."""
 
     def __init__(self) -> None:
         self._records: list[SelectionRecord] = []
@@ -41,7 +41,7 @@ class BufferedSelections:
         self._records.append(record)
 
     def take(self) -> list[SelectionRecord]:
-        """The records since the last taking."""
+        """The records since the last call."""
         taken, self._records = self._records, []
         return taken
 
@@ -103,12 +103,12 @@ class RunResources:
         return self.factory.draft_gate()
 
     def save(self) -> None:
-        """Store the memories and selections that are held back; called before the turns that tell of them are stored."""
+        """Store the buffered memories and selections; called before the turns that refer to them are stored."""
         self.memory.flush()
         self._audit.record_all([replace(record, table_version=self.memory.version) for record in self.recorder.take()])
 
     def forget_from(self, turn: int) -> None:
-        """Forget stored selections of turns that are not stored."""
+        """Delete the stored selections from this turn on, whose turns are not stored."""
         self._audit.forget_from(turn)
 
     @property

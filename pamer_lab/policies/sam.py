@@ -1,6 +1,6 @@
 """`sam`: over a soft budget everything after the task is flushed into pages; the context keeps a cue for each page.
 
-With `read=pages`, pages that fit what the agent does now are read back, as the agent's own memory tool would.
+With `read=pages`, pages that match what the agent does now are read back, as if the agent had asked its memory tool for them.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from pamer_lab.policies.plain import PlainPolicy, SummarySession
 from pamer_lab.trajectory.values import Message
 
 RECENT = 2
-"""Newest blocks whose names and identifiers choose the pages to read, as far as they are not in a page themselves."""
+"""Number of newest blocks whose names and identifiers select the pages to read; blocks that are in a page themselves do not count."""
 
 
 @dataclass(frozen=True)
 class Sam(PlainPolicy):
-    """Flushes all, keeps cues, and reads pages back only where asked to."""
+    """Flushes everything, keeps cues, and reads pages back only with `read=pages`."""
 
     title: ClassVar[str] = "sam"
     description: ClassVar[str] = "over a soft budget all history becomes pages outside the context, with one cue each inside"
@@ -52,13 +52,13 @@ class Sam(PlainPolicy):
     """A running agent may ask for pages itself (`query_memory`)."""
 
     budget: int = field(default=64_000, metadata={"least": 1})
-    """Tokens of a request above which the history is flushed."""
+    """Request size in tokens above which the history is flushed."""
     page: int = field(default=30_000, metadata={"least": 1})
-    """Tokens of one page; a block is never divided."""
+    """Size of a page in tokens; a block is never split."""
     read: str = field(default="none", metadata={"choices": ("none", "pages")})
-    """`none`: cues only. `pages`: fitting pages are read back."""
+    """`none`: cues only. `pages`: matching pages are read back."""
     most: int = field(default=5, metadata={"least": 1})
-    """Pages read back at most."""
+    """Maximum number of pages read back."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
@@ -107,7 +107,7 @@ class _Session(SummarySession):
         return pages
 
     def _reading(self, history: History, decision: Decision) -> Decision:
-        """The decision with the pages that fit the newest blocks, where pages are read."""
+        """The decision, with the pages that match the newest blocks if `read=pages`."""
         if self.policy.read != "pages" or not self.summaries:
             return decision
         fresh = [block for block in blocks_of(gaps(self.covered(), history.t)) if block >= history.t - RECENT]
@@ -115,7 +115,7 @@ class _Session(SummarySession):
         wanted = _terms(recent) - terms(task_text(history.messages[: history.prefix_end]))
         pages = [self._page_terms(history, item) for item in self.summaries]
         if len(pages) > 1:
-            wanted -= frozenset.intersection(*pages)  # what every page names tells none from another
+            wanted -= frozenset.intersection(*pages)  # names that are on every page do not distinguish pages
         fitting = sorted(((len(wanted & page), -number) for number, page in enumerate(pages)), reverse=True)
         chosen = sorted(-number for shared, number in fitting[: self.policy.most] if shared)
         if not chosen:
@@ -140,7 +140,7 @@ class _Session(SummarySession):
         return Decision("recall", reason, items, restored_steps=steps, spent=tuple(spent), error=failed)
 
     def query(self, asked: str, history: History) -> str:
-        """An extract of the page that shares most names with an agent's own question."""
+        """An extract of the page that shares the most names with the agent's question."""
         pages = [(len(terms(asked) & self._page_terms(history, item)), number) for number, item in enumerate(self.summaries)]
         shared, number = max(pages, default=(0, 0))
         if not shared:

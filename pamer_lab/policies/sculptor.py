@@ -1,7 +1,7 @@
 """`sculptor`: an editor next to the agent summarises, hides and restores fragments of the context, as Sculptor's tools let the agent do.
 
-Invariant: an operation is applied only where it is valid: a known complete step, none of the newest ones, and a step that gets shorter;
-everything hidden or summarised can come back.
+Invariant: an operation applies only to a known, complete step that is not among the newest, and an edit must make the step shorter;
+everything hidden or summarised can be restored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ from pamer_lab.policies.plain import PlainPolicy, Shortened, arranged
 from pamer_lab.policies.step_editor import editing_prompt, operations_schema
 
 Operation = Literal["hide", "summary", "restore"]
-"""`hide`: the results of a step give way to a mark. `summary`: to the editor's summary. `restore`: the step is as it was."""
+"""`hide`: a mark replaces the results of a step. `summary`: the editor's summary replaces them. `restore`: the step is shown as it was."""
 HEAD_CHARACTERS = 200
 SUMMARY_CHARACTERS = 1_200
-"""Characters of one summary that are taken."""
+"""Maximum number of characters kept of one summary."""
 
 
 @dataclass(frozen=True)
 class Sculptor(PlainPolicy):
-    """The profile's chat model edits."""
+    """The profile's chat model is the editor."""
 
     title: ClassVar[str] = "sculptor"
     description: ClassVar[str] = (
@@ -52,9 +52,9 @@ class Sculptor(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("vermilion", "longdash")
 
     every: int = field(default=5, metadata={"least": 1})
-    """New blocks after which the editor is asked."""
+    """Number of new blocks after which the editor is asked."""
     keep: int = field(default=2, metadata={"least": 1})
-    """Newest blocks that are never edited."""
+    """Number of newest blocks that are never edited."""
     target: float = field(default=0.4, metadata={"least": 0.05, "most": 0.95})
     """Share of the steps' tokens that the editor is asked to remove."""
 
@@ -67,7 +67,7 @@ class _Session:
         self.policy, self.resources = policy, resources
         self.shortened = Shortened(resources.tokens)
         self.edited: dict[int, Item] = {}
-        """Steps that are hidden or summarised now."""
+        """Steps that are currently hidden or summarised."""
 
     def turn(self, history: History) -> Decision:
         before = self._items(history)
@@ -91,7 +91,7 @@ class _Session:
         return Decision(action, reason, self._items(history), restored_steps=done, spent=spent)
 
     def _valid(self, history: History, operations: Sequence[Mapping[str, Any]]) -> tuple[dict[int, Item], list[int]]:
-        """Edits of known, complete and older steps that make them shorter, and edited steps that come back; of two for a step the first."""
+        """Edits that shorten known, complete, older steps, and edited steps to restore; only the first operation on a step counts."""
         edits: dict[int, Item] = {}
         restored: set[int] = set()
         for entry in operations:

@@ -1,6 +1,6 @@
-"""`self-gc`: a planner folds, masks or prunes old steps when the request is a third of the window; `self-gc-rules` plans by rules.
+"""`self-gc`: a planner folds, masks or prunes old steps once the request exceeds 30 % of the window; `self-gc-rules` plans by rules.
 
-Invariant: a plan is applied only as far as it is valid: known steps, none of the protected ones, and a request that gets shorter.
+Invariant: only the valid part of a plan is applied: known, unprotected steps, and edits that make them shorter.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
 from pamer_lab.policies.step_editor import editing_prompt, operations_schema
 
 Operation = Literal["fold", "mask", "prune", "restore"]
-"""`fold`: a pointer takes the place of the results, which are kept outside. `mask`: a result keeps its beginning and end. `prune`: the
-results are gone. `restore`: a folded step is as it was."""
+"""`fold`: a pointer replaces the results, which are kept outside. `mask`: a result keeps its beginning and end. `prune`: the results are
+removed. `restore`: a folded step is shown as it was."""
 MASK_CHARACTERS = 3_200
 _SOURCES = ("Self-GC, arXiv 2607.00692 (no official code found)",)
 _FACTS: tuple[Fact, ...] = (
@@ -46,18 +46,18 @@ class _Shared(PlainPolicy):
     facts: ClassVar[tuple[Fact, ...]] = _FACTS
 
     window: int = field(default=128_000, metadata={"least": 1})
-    """Tokens of the model's window."""
+    """Size of the model's context window in tokens."""
     share: float = field(default=0.3, metadata={"least": 0.01, "most": 1})
     """Share of the window above which a plan is made."""
     restore: bool = True
     """Whether folded steps may come back."""
     payback: int = field(default=10, metadata={"least": 1})
-    """Turns within which the tokens saved must exceed those behind the edit, which leave the cache."""
+    """Number of turns within which the tokens saved must exceed those after the edit, which are no longer cached."""
 
 
 @dataclass(frozen=True)
 class SelfGc(_Shared):
-    """The profile's chat model plans."""
+    """Plans with the profile's chat model."""
 
     title: ClassVar[str] = "self-gc"
     description: ClassVar[str] = "a language model plans which old steps to fold, mask, prune or restore; the plan is checked first"
@@ -74,7 +74,7 @@ class SelfGc(_Shared):
 
 @dataclass(frozen=True)
 class SelfGcRules(_Shared):
-    """Rules plan."""
+    """Plans by rules."""
 
     title: ClassVar[str] = "self-gc-rules"
     description: ClassVar[str] = "a stand-in for Self-GC without a model: errors are pruned, large results folded, the rest masked"
@@ -130,7 +130,7 @@ class _Session:
         )
 
     def _valid(self, history: History, proposed: Plan) -> dict[int, Operation]:
-        """Known, complete and unprotected blocks; only folded ones come back."""
+        """The operations on known, complete and unprotected blocks; only folded blocks can be restored."""
         last = history.t - 1
         return {
             block: operation
@@ -143,7 +143,7 @@ class _Session:
         }
 
     def _pays(self, history: History, edits: Plan, size: int) -> bool:
-        """Whether the tokens saved over the pay-back time exceed those that the edit makes new."""
+        """Whether the tokens saved within `payback` turns exceed those that the edit removes from the cache."""
         saved = sum(history.tokens([(block, block + 1)]) - self._tokens(history, block, edits[block]) for block in edits)
         behind = history.tokens([(min(edits), history.t)])
         return saved * self.policy.payback > min(behind, size)
@@ -184,9 +184,9 @@ class _Rules:
         self._tokens = resources.tokens
         self._terms: list[frozenset[str]] = []
         self._having: Counter[str] = Counter()
-        """How many blocks before the newest one name something."""
+        """Term -> number of blocks before the newest one that mention it."""
         self._where: dict[str, int] = {}
-        """The last of those blocks."""
+        """Term -> the last of those blocks."""
         self._operations: list[Operation] = []
 
     def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
@@ -224,7 +224,7 @@ class _Asking:
 
     @property
     def name(self) -> str:
-        """Who is asked, and billed."""
+        """The model that is asked and billed."""
         return self._resources.chat.name
 
     def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:

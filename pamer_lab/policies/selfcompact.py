@@ -1,4 +1,4 @@
-"""`selfcompact`: a model is asked by a rubric whether to compact now; `selfcompact-rules` decides the same points by rules."""
+"""`selfcompact`: a model decides by a rubric whether to compact now; `selfcompact-rules` decides the same criteria by rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,10 +34,10 @@ _OURS = (
     "a step without results stays in the context",
 )
 LATEST = 4
-"""Newest results that tell whether the agent is stuck."""
+"""Number of newest blocks that show whether the agent is stuck."""
 STUCK = 3
 FACTS_NEEDED = 3
-"""New identifiers that make a unit worth a summary."""
+"""Number of new identifiers that make a unit worth a summary."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class _Shared(PlainPolicy):
     facts: ClassVar[tuple[Fact, ...]] = _FACTS
 
     interval: int = field(default=4, metadata={"least": 1})
-    """Blocks between two questions."""
+    """Number of blocks between two checks."""
     window: int = field(default=128_000, metadata={"least": 1})
-    """Tokens of the model's window."""
+    """Size of the model's context window in tokens."""
     force: float = field(default=0.3, metadata={"least": 0.01, "most": 1})
     """Share of the window above which it compacts without asking."""
 
 
 @dataclass(frozen=True)
 class SelfCompact(_Shared):
-    """Asks the profile's chat model at every probe point, and counts what that costs."""
+    """Asks the profile's chat model at every check, and counts what that costs."""
 
     title: ClassVar[str] = "selfcompact"
     description: ClassVar[str] = "a language model is asked by a rubric whether to compact now; if so, only task and summary remain"
@@ -78,7 +78,7 @@ class SelfCompact(_Shared):
 
 @dataclass(frozen=True)
 class SelfCompactRules(_Shared):
-    """The rubric's points read off the history."""
+    """Decides the rubric's criteria from the history."""
 
     title: ClassVar[str] = "selfcompact-rules"
     description: ClassVar[str] = "a stand-in for SelfCompact without a model: its rubric's points are decided by rules"
@@ -120,7 +120,7 @@ class _Session(SummarySession):
         self._results = Results()
         self._known: set[str] = set()
         self._fresh: list[int] = []
-        """Identifiers that each block showed first."""
+        """Number of identifiers that first appear in each block."""
         self._asked: list[Spent] = []
         self._error = ""
 
@@ -150,7 +150,7 @@ class _Session(SummarySession):
         return (waiting, said) if fire else ([], said)
 
     def _read(self, history: History, waiting: Sequence[int]) -> dict[str, bool]:
-        """The rubric's points by rules."""
+        """The rubric's criteria, decided by rules."""
         for block in range(len(self._fresh), history.t):
             found = {name for text in self._texts(history, block) for name in identifiers(text)}
             self._fresh.append(len(found - self._known))
@@ -170,7 +170,7 @@ class _Session(SummarySession):
         return [messages[place].content for place in self._results.of(history, block)]
 
     def _answer(self, history: History, waiting: Sequence[int]) -> dict[str, bool]:
-        """The rubric's points by the chat model."""
+        """The rubric's criteria, decided by the chat model."""
         chat = self.resources.chat
         steps = "\n\n".join(f"Step {block}\n{block_text(history.block_messages(block))}" for block in waiting)
         asked = f"Task:\n{task_text(history.messages[: history.prefix_end])}\n\nSteps since the last summary:\n{steps[-PROMPT_CHARACTERS:]}"

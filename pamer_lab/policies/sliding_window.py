@@ -34,7 +34,7 @@ class SlidingWindow:
     )
 
     k: int = field(default=5, metadata={"least": 1})
-    """Complete blocks kept; incomplete blocks among or after them stay too."""
+    """Number of complete blocks kept; incomplete blocks among or after them stay too."""
     budget: int = 0
     """Request size in tokens below which nothing is dropped; 0 always applies the window."""
 

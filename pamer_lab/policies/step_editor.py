@@ -18,7 +18,7 @@ def editing_prompt(instruction: str, history: History, state: Callable[[int], st
 
 
 def operations_schema(*operations: str, texts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A list of steps with one operation each; `texts` are further fields of an entry."""
+    """A list of steps with one operation each; `texts` are additional fields of an entry."""
     fields: dict[str, Any] = {"step": {"type": "integer"}, "operation": {"type": "string", "enum": list(operations)}}
     fields |= {name: {"type": "string"} for name in texts}
     entry = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

@@ -1,7 +1,7 @@
-"""`swe-pruner`: older tool results keep the lines that SWE-Pruner's own model finds relevant; runs where package and weights are
-installed, or a server of it.
+"""`swe-pruner`: older tool results keep the lines that SWE-Pruner's own model finds relevant; needs its package and
+weights, or a server.
 
-`lineprune-lexical` runs anywhere and is another method.
+`lineprune-lexical` runs anywhere, but is a different method.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from pamer_lab.policies.pruning import PruningSession
 from pamer_lab.trajectory.values import Message
 
 QUESTION_CHARACTERS = 2_000
-"""Characters of the words that take the focus question's place."""
+"""Maximum number of characters of the text that replaces the focus question."""
 
 
 @dataclass(frozen=True)
 class SwePruner(PlainPolicy):
-    """The package's pruner, on each result once."""
+    """Runs the package's pruner once on each result."""
 
     title: ClassVar[str] = "swe-pruner"
     description: ClassVar[str] = "older tool results keep the lines that SWE-Pruner's 0.6B model finds relevant to what the agent asked"
@@ -42,9 +42,9 @@ class SwePruner(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("brown", "longdash")
 
     threshold: float = field(default=0.5, metadata={"most": 1})
-    """Least score of a line that stays."""
+    """Minimum score of a line to be kept."""
     keep: int = 2
-    """Newest complete blocks whose results stay."""
+    """Number of newest complete blocks whose results are left unchanged."""
 
     def missing(self) -> str:
         return without_swe_pruner()
@@ -64,7 +64,7 @@ class _Model:
         self.model = identity(swe_pruner_model())["pruner"]
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """A result is judged by its own call."""
+        """Each result is judged by its own call."""
 
     def prune(self, text: str, messages: Sequence[Message]) -> str:
         action = messages[0]

@@ -22,23 +22,23 @@ SHARED_FACTS: tuple[Fact, ...] = (
 
 @dataclass(frozen=True)
 class TriggeredPolicy(ControlledPolicy):
-    """Parameters of pamer that concern memory and recall, with its defaults."""
+    """`pamer`'s parameters for memory and recall, with its defaults."""
 
     needs_models: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("embedder", "summariser")
     offered: ClassVar[Offered] = "asked"
 
     minimum: int = field(default=1024, kw_only=True)
-    """Least tokens of a compression candidate, as in pamer."""
+    """Minimum size of a compression candidate in tokens, as in pamer."""
     retained: int = field(default=2, kw_only=True)
-    """Newest complete blocks that are never compressed."""
+    """Number of newest complete blocks that are never compressed."""
     top: int = field(default=3, kw_only=True, metadata={"least": 1})
-    """Summaries recalled at most."""
+    """Maximum number of summaries recalled."""
     inject: str = field(default="front", kw_only=True, metadata={"choices": ("front", "append")})
     """Where recalled memory goes, as in pamer."""
 
     returns: str = field(default="summaries", kw_only=True, metadata={"choices": ("summaries", "steps")})
-    """What comes back from memory: the nearest summaries, as in pamer; or chosen steps, as in pamer+."""
+    """What is recalled from memory: the nearest summaries, as in pamer; or chosen steps, as in pamer+."""
 
     @property
     def injects(self) -> Inject:
@@ -68,7 +68,7 @@ class TriggeredPolicy(ControlledPolicy):
         return self.trigger().ask(moment).edit
 
     def settings(self, resources: Resources) -> dict[str, Any]:
-        # Only what differs from pamer's recall, so that runs of before keep their ids.
+        # Only what differs from pamer's recall, so that earlier runs keep their ids.
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "returns" or self.returns != field.default}
         return own | {"controller": self.controller_settings(resources).model_dump()} | resources.identity()
 
@@ -78,7 +78,7 @@ class TriggeredPolicy(ControlledPolicy):
 
 @dataclass(frozen=True)
 class RandomWhen(TriggeredPolicy):
-    """A draw from seed, session and turn decides, so that a run that goes on after a crash draws the same."""
+    """Draws from seed, session and turn, so that a run resumed after a crash draws the same."""
 
     title: ClassVar[str] = "random-when"
     description: ClassVar[str] = "PaMER's memory and recall; whether older blocks are compressed is drawn at random, with a fixed chance"
@@ -97,9 +97,9 @@ class RandomWhen(TriggeredPolicy):
     look: ClassVar[LineLook] = LineLook("blue", "dash")
 
     rate: float = field(default=0.2, metadata={"most": 1})
-    """Chance of a compression at a turn whose candidate has the minimum size. 0: never; 1: always."""
+    """Probability of a compression at a turn whose candidate has the minimum size. 0: never; 1: always."""
     seed: int = 0
-    """Another seed draws other points."""
+    """Seed of the draws; a different seed compresses at different turns."""
 
     def trigger(self) -> Trigger:
         return RandomTrigger(self.rate, self.seed)
@@ -107,7 +107,7 @@ class RandomWhen(TriggeredPolicy):
 
 @dataclass(frozen=True)
 class ThresholdWhen(TriggeredPolicy):
-    """A size decides, as in most agent programs."""
+    """Compresses by size, as most agent programs do."""
 
     title: ClassVar[str] = "threshold-when"
     description: ClassVar[str] = "PaMER's memory and recall; older blocks are compressed as soon as they exceed T tokens"
@@ -120,7 +120,7 @@ class ThresholdWhen(TriggeredPolicy):
     look: ClassVar[LineLook] = LineLook("blue", "dot")
 
     tokens: int = field(default=4_096, metadata={"least": 1})
-    """Tokens from which on older blocks are compressed."""
+    """Size in tokens from which older blocks are compressed."""
     of: str = field(default="candidate", metadata={"choices": ("candidate", "context")})
     """What is counted: the older blocks that could be compressed, or the request with its tools and without recalled memory."""
 

@@ -33,9 +33,9 @@ class TruncateResults(PlainPolicy):
     look: ClassVar[LineLook] = LineLook("green", "longdash")
 
     n: int = field(default=1_000, metadata={"least": 1})
-    """Tokens of a result above which it is cut."""
+    """Result size in tokens above which it is cut."""
     keep: int = field(default=2, metadata={"least": 0})
-    """Newest complete blocks whose results stay."""
+    """Number of newest complete blocks whose results are left unchanged."""
 
     def start(self, resources: Resources) -> PolicySession:
         return _Session(self, resources)
