@@ -1,7 +1,7 @@
-"""A part of `bench scale`: what pages and queries take in a store of very many traces and runs.
+"""A part of `bench scale`: how long pages and queries take in a store of very many traces and runs.
 
 One trace is really replayed; its rows are stored again under other names. Pages are timed in Chromium, from the request to the first
-chart, or the first table or the end of a page without one, at the second visit; queries after a first one.
+chart (or table, or until a page without either has settled). Pages and queries are medians of `VISITS` after an untimed first one.
 """
 
 import statistics
@@ -39,7 +39,7 @@ PAGES = {
     "live": ("/live", ""),
     "arena": ("/arena", ""),
 }
-"""Page -> its address, and what is waited for; nothing: until it is settled."""
+"""Page -> its address, and the element to wait for; if empty, until the page has settled."""
 VISITS = 3
 
 
@@ -48,7 +48,7 @@ def short_traces(count: int) -> list[Trace]:
 
 
 def make(folder: Path, count: int) -> Workspace:
-    """A workspace with so many traces, each with one finished run and its turns."""
+    """A workspace with `count` traces, each with one finished run and its turns."""
     workspace, tokens = Workspace(folder), MessageTokens(EstimatedCounter())
     (trace,) = short_traces(1)
     workspace.add_traces([trace], tokens)
@@ -75,7 +75,7 @@ def _run(head: RunInfo, number: int) -> RunInfo:
 
 
 def queries(workspace: Workspace, count: int) -> dict[str, float]:
-    """Seconds of what lists of traces and runs ask."""
+    """Seconds of the queries behind lists of traces and runs."""
     some = f"t-{count // 2}"
     asked: dict[str, Callable[[], object]] = {
         "listed": lambda: listed(workspace),
@@ -92,7 +92,7 @@ def queries(workspace: Workspace, count: int) -> dict[str, float]:
 
 
 def pages(workspace: Workspace, count: int) -> tuple[dict[str, float], int]:
-    """Seconds of each page, and the most memory of the server in bytes."""
+    """Seconds of each page, and the largest memory of the server in bytes."""
     seconds: dict[str, float] = {}
     with chromium() as page, serving(workspace.path) as (address, server):
         page.goto(f"{address}/published")

@@ -1,8 +1,8 @@
-"""`pamer-lab bench compact`: tokens that the recent and retrieval families compute, against reading every input on its own.
+"""`pamer-lab bench compact`: tokens computed by the recent and retrieval families, against reading every input separately.
 
 All inputs of a 40-decision trace go through a small attention model of random weights with SmolLM2's tokenizer: how many tokens are
 computed does not depend on the weights, and every vector can be compared with its own forward pass. Two decision points are
-computed with SmolLM2 itself as well. `tokens_vs_sum_of_inputs` counts each condition's input at each point, equal ones too.
+computed with SmolLM2 itself as well. `tokens_vs_sum_of_inputs` counts each condition's input at each point, including equal ones.
 """
 
 import tempfile
@@ -51,7 +51,7 @@ def run() -> tuple[dict[str, float], dict[str, Any]]:
 
 
 def _measure(model: FrozenModel, trace: Trace, points: Sequence[int], conditions: Sequence[Condition]) -> dict[str, Any]:
-    """One extraction of all inputs, and each different input on its own."""
+    """One extraction of all inputs, compared with a separate pass for each distinct input."""
     states = _states(model, trace, points)
     requests = states.requests(conditions)
     together = extract(list(requests.values()), model, layers=["final"], poolings=["last"])

@@ -1,7 +1,7 @@
 """`bench controller`: what the controller adds to a turn, and the search over 100,000 memories against bare numpy.
 
-The session has 256 turns and about 200,000 tokens. Features are cached: the probe and the embedder answer at once, so what is
-measured is the controller and its store. The search is exact; its ids are compared with brute force.
+The session has 256 turns and about 200,000 tokens. Features are cached: the probe and the embedder answer at once, so only
+the controller and its store are measured. The search is exact; its ids are compared with brute force.
 """
 
 import random
@@ -33,14 +33,14 @@ TURNS, TOKENS = 256, 200_000
 MEMORIES_STORED, SESSIONS = 100_000, 1_000
 DIMENSIONS = 384
 WINDOW = 16
-"""Turns on each side of turn 32 and turn 256 that are averaged."""
+"""Half the number of turns in each window: those around turn 32, and the last ones up to turn 256."""
 REPEATS = 15
 
 Floats = npt.NDArray[np.float32]
 
 
 class CachedEmbedder:
-    """Remembers every vector, as a feature cache does; the first asking is not counted as the controller's time."""
+    """Caches every vector, as the feature cache does; the first pass, which fills it, is not measured."""
 
     def __init__(self) -> None:
         self._inner = HashingEmbedder(DIMENSIONS)
@@ -55,7 +55,7 @@ class CachedEmbedder:
 
 
 class PeriodicProbe(FixedProbe):
-    """Votes for compression at every eighth asking, as heads do that see a session grow."""
+    """Votes for compression at every eighth call, like heads that see a session grow."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def run() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def session(turns: int = TURNS, tokens: int = TOKENS, seed: int = 0) -> list[Chat]:
-    """A deterministic session of about that many tokens."""
+    """A deterministic session of about `tokens` tokens."""
     chance = random.Random(seed)  # noqa: S311
     vocabulary = [f"{chance.choice('bcdfgklmnprst')}{chance.choice('aeiou')}{chance.choice('lmnrst')}{number}" for number in range(400)]
     words = tokens // turns // 4
@@ -94,7 +94,7 @@ def session(turns: int = TURNS, tokens: int = TOKENS, seed: int = 0) -> list[Cha
 
 
 def _turns() -> dict[str, Any]:
-    """Time of each turn, on a second pass in which every embedding is known."""
+    """Time of each turn, the shorter of two passes after one that fills the embedding cache."""
     messages = session()
     counter = embedded_counter()
     embedder = CachedEmbedder()
@@ -130,7 +130,7 @@ def _turns() -> dict[str, Any]:
 
 
 def _search(sessions: int) -> dict[str, Any]:
-    """The three nearest of one session's memories, ours against brute force on the same vectors."""
+    """The three nearest memories of one session: our search against brute force on the same vectors."""
     chance = np.random.default_rng(7)
     vectors = chance.normal(size=(MEMORIES_STORED, DIMENSIONS)).astype(np.float32)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
-"""`bench crash`: kills a compressing process with SIGKILL at random moments and checks for partial writes; and many processes at one store.
+"""`bench crash`: kills a compressing process with SIGKILL at random moments and checks for partial writes; many processes on one store.
 
 After every kill the store is reopened: every memory must be complete, the check clean, no block of the history lost, and the next process
-continues the session. Every `ROUND` kills a new store begins, so that a kill costs the same however many there are. `run` does 200 kills;
-the test suite does a few. Of several processes that compress at once, the store must have
-exactly what each reports, sound, in one line per session, with every covered block byte for byte as the history has it.
+continues the session. A new store begins after every `ROUND` kills, so that the time per kill does not grow. `run` does 200 kills; the test
+suite does a few. When several processes compress at once, the store must hold exactly the memories they report, intact, without forks
+in a session, and with every covered block byte for byte as in the history.
 """
 
 import multiprocessing
@@ -32,16 +32,16 @@ from pamer_lab.storage import Database
 HELP = "200 SIGKILLs at random moments of a compressing process; --count 1000 for more"
 KILLS = 200
 ROUND = 25
-"""Kills of one store: checking it costs as much as it has memories."""
+"""Kills per store: checking a store takes longer the more memories it has."""
 LONGEST_LIFE = 0.25
-"""Seconds that a child works at most before it is killed; a compression takes some hundredths."""
+"""Maximum seconds that a child works before it is killed; a compression takes a few hundredths of a second."""
 SESSION = "crash 'test'"
 TURNS = 1_000
-"""Length of the session that the children of a round work through; more than they reach together."""
+"""Length of the session that the children of a round work through; together they never reach its end."""
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.5
 TRIES = 5
-# LanceDB warns of forks because a fork in the middle of its work could hang; the server has not begun any.
+# LanceDB warns about forks because a fork in the middle of its work could hang; the fork server has not started any.
 warnings.filterwarnings("ignore", message="lancedb fork support")
 PROCESSES = multiprocessing.get_context("forkserver")
 """Children are forked from a server that has imported everything once and opened nothing."""
@@ -49,7 +49,7 @@ PROCESSES.set_forkserver_preload(["pamer_lab.bench.crash", "lancedb"])
 
 
 def chat(turns: int) -> list[Chat]:
-    """A deterministic history: the parent and every child can make it for themselves."""
+    """A deterministic history that the parent and every child can generate on their own."""
     messages: list[Chat] = [{"role": "user", "content": "work through the list"}]
     for number in range(turns):
         call = {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": f'{{"item": {number}}}'}}
@@ -72,7 +72,7 @@ def controller(folder: str) -> PamerController:
 
 
 def child(folder: str, ready: Any) -> None:
-    """Compress endlessly, continuing the session; ready once it has compressed, so that a kill falls among writes."""
+    """Continue the session and compress until killed; signals ready after the first compression, so that kills hit writes."""
     pamer = controller(folder)
     messages = chat(TURNS)
     start = len(pamer.store.load(SESSION).covered)
@@ -107,7 +107,7 @@ def run(kills: int = KILLS, seed: int = 0) -> tuple[dict[str, Any], dict[str, An
 
 @dataclass
 class Round:
-    """The result of the kills at one store."""
+    """The result of the kills on one store."""
 
     partial: int = 0
     lost: int = 0
@@ -120,7 +120,7 @@ class Round:
 
 
 def kill_round(kills: int, chance: random.Random) -> Round:
-    """Kill so many children at one store, checking it after each, and then continue with it."""
+    """Kill this many children of one store, checking it after each, and then continue its session."""
     found = Round()
     with tempfile.TemporaryDirectory() as folder:
         messages = chat(TURNS)
@@ -138,7 +138,7 @@ def kill_round(kills: int, chance: random.Random) -> Round:
 
 
 def _kill_one(folder: str, chance: random.Random) -> None:
-    """Start a child, let it work for a random moment, kill it; one that did not come up proves nothing, so another is taken."""
+    """Start a child and kill it after a random time; one that did not start proves nothing, so another one is tried."""
     if not any(_worked(folder, chance.uniform(0.0, LONGEST_LIFE)) for _ in range(TRIES)):
         raise LabError(f"{TRIES} processes in a row did not start; run: pamer-lab doctor")
 
@@ -162,7 +162,7 @@ def _worked(folder: str, seconds: float) -> bool:
 
 
 def _lost(folder: str, messages: list[Chat]) -> int:
-    """Covered blocks whose archived form is not what the history holds: covered means recoverable, byte for byte."""
+    """Number of covered blocks whose archived form differs from the history; covered means recoverable byte for byte."""
     store = MemoryStore(Database(folder))
     memory = store.load(SESSION)
     covered = [block for entry in memory.memories for block in entry.blocks]
@@ -177,20 +177,20 @@ def _lost(folder: str, messages: list[Chat]) -> int:
 
 
 AT_ONCE_START_SECONDS = 300.0
-"""How long the processes wait for each other before they begin together."""
+"""How long the processes wait for each other before they start together."""
 END_SECONDS = 600.0
 AT_ONCE_LOOK_SECONDS = 2.0
 AT_ONCE = multiprocessing.get_context("spawn")
-"""Nothing is forked: LanceDB keeps a thread that a fork would leave behind, and these processes begin while others are at work."""
+"""Spawned, not forked: a fork would lose LanceDB's thread, and these processes start while others are working."""
 
 
 def messages_of(session: str, turns: int) -> list[Chat]:
-    """Each session's own words, so that no block is shared."""
+    """A history in the session's own words, so that sessions share no block."""
     return [{**message, "content": f"{session}: {message['content']}"} for message in chat(turns)]
 
 
 def work(folder: str, session: str, turns: int, barrier: Any, results: Any) -> None:
-    """One process: its session turn by turn, from the same moment as all others."""
+    """One process: works through its session turn by turn, starting at the same moment as all others."""
     pamer = controller(folder)
     messages = messages_of(session, turns)
     barrier.wait(AT_ONCE_START_SECONDS)
@@ -204,7 +204,7 @@ def work(folder: str, session: str, turns: int, barrier: Any, results: Any) -> N
 
 
 def compress_at_once(processes: int = 8, turns: int = 40) -> dict[str, Any]:
-    """Memories made, lost and doubled; blocks that are not as the history has them; what `memory check` finds."""
+    """Memories made, lost and duplicated; blocks that differ from the history; whether `memory check` is clean."""
     with tempfile.TemporaryDirectory() as folder:
         barrier, results = AT_ONCE.Barrier(processes), AT_ONCE.Queue()
         names = [f"session '{number}'" for number in range(processes)]
@@ -228,7 +228,7 @@ def compress_at_once(processes: int = 8, turns: int = 40) -> dict[str, Any]:
 
 
 def _gather(started: Sequence[BaseProcess], results: Any) -> list[tuple[str, list[str], list[str]]]:
-    """What every process returns; one that ends without a result is an error, not a long wait."""
+    """The result of every process; one that fails without a result raises an error instead of causing a long wait."""
     answers: list[tuple[str, list[str], list[str]]] = []
     waited = 0.0
     while len(answers) < len(started):
@@ -247,7 +247,7 @@ def _gather(started: Sequence[BaseProcess], results: Any) -> list[tuple[str, lis
 
 
 def _compare(folder: str, session: str, told: list[str], turns: int) -> tuple[int, int, int]:
-    """(lost, doubled, changed) of one session: what its process reported compared with what is stored."""
+    """(lost, duplicated, changed) of one session: what its process reported compared with what is stored."""
     store = MemoryStore(Database(folder))
     memory = store.load(session)
     stored = [entry.memory_id for entry in memory.memories]

@@ -1,8 +1,8 @@
-"""`pamer-lab bench extract`: trunk and branches against one forward pass per decision point, and against the bare pass.
+"""`pamer-lab bench extract`: trunk and branches against one forward pass per decision point, and against one bare pass.
 
-One generated trace of 40 decisions, all layers, both poolings. Times are this process's own processor time with one torch
-thread, so that other processes do not inflate them; the shortest of several rounds counts, and the ways take turns, so that a
-slow phase of the machine meets them all.
+One generated trace of 40 decisions, all layers, both poolings. Times are this process's own processor time with one torch thread, so that
+other processes do not inflate them. The shortest of `ROUNDS` rounds counts (one round for a pass per decision point); the methods
+alternate, so that a slow phase of the machine affects them all.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ def naive(model: FrozenModel, inputs: list[Tokens]) -> None:
 
 
 def _measured(work: Callable[[], Any]) -> tuple[float, int]:
-    """Processor seconds of a call, and the bytes it needs at most beyond what was allocated before it."""
+    """Processor seconds of a call, and its peak memory in bytes beyond what was allocated before it."""
     gc.collect()
     _give_back()
     before = resident()
@@ -105,7 +105,7 @@ def _measured(work: Callable[[], Any]) -> tuple[float, int]:
 
 
 def _give_back() -> None:
-    """Return freed memory to the system where the C library can, so that one call does not live on what another left."""
+    """Return freed memory to the system if the C library can, so that no call reuses what another one left."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -116,7 +116,7 @@ def resident() -> int:
 
 
 def _turns(ways: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, int]]:
-    """Shortest seconds and smallest extra memory of each way."""
+    """Shortest seconds and smallest extra memory of each method."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     memory: dict[str, list[int]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -135,7 +135,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def recent_bound(trace: Trace, model: FrozenModel) -> int:
-    """Tokens of the prefix once, of every point's recent blocks, and of its generation prompt."""
+    """The minimum number of tokens to read: the prefix once, and every point's recent blocks and generation prompt."""
     serialiser = serialiser_for(model)
     pieces = cut(trace.messages)
     prompt = len(serialiser.tokens((), ()))
@@ -147,7 +147,7 @@ def recent_bound(trace: Trace, model: FrozenModel) -> int:
 
 
 def _second_run(model: FrozenModel) -> dict[str, float]:
-    """Reading a thousand points back: their rows are filled with noise, since only reading is measured."""
+    """Time and tokens of reading a thousand stored points; their rows are noise, since only reading is measured."""
     traces = [generated_trace(f"service-{number}") for number in range(STORED_POINTS // DECISIONS)]
     serialiser = serialiser_for(model)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""`pamer-lab bench fuzz`: mutated traces, run files, review files, profiles and links. The answer is a result or one sentence.
+"""`pamer-lab bench fuzz`: mutated traces, run files, review files, profiles and links. Each must give a result or one sentence.
 
-Each case may take two seconds of processor time, and memory of ten times its size and 300 MB; a traceback, a freeze or more memory counts
-as a failure. `InputError` and its like are what a user gets, and no failure.
+Each case may take two seconds of processor time, and 300 MB plus ten times its size in memory; a traceback, a freeze or more memory is a
+failure. A `LabError` such as `InputError` is what a user should get, so it is not a failure.
 """
 
 import io
@@ -40,7 +40,7 @@ from pamer_lab.workspace.ingest import import_demo
 HELP = "10,000 mutated traces, run files, review files, profiles and links: tracebacks, freezes and memory (none may fail)"
 CASES = 10_000
 SHARES = {"traces": 0.55, "run files": 0.2, "review files": 0.12, "profiles": 0.05, "links": 0.06, "pages": 0.02}
-"""Part of the cases of each target; `pages` are links that are opened in the dashboard's pages."""
+"""Share of the cases for each target; `pages` are links that are opened in the dashboard's pages."""
 MAX_SEED_BYTES = 150_000
 """Larger seed files are cut to complete records, so that a case stays fast."""
 MOST_SECONDS = 2.0
@@ -75,7 +75,7 @@ class Outcome:
     slowest: float = 0.0
     """Seconds of processor time of the slowest case."""
     memory: float = 0.0
-    """The largest part of its allowance that a case took."""
+    """The largest share of its memory allowance that a case took."""
 
     def failed(self, word: str) -> int:
         return sum(word in failure for failure in self.failures)
@@ -112,7 +112,7 @@ def seed_files(folder: Path) -> Iterator[bytes]:
 
 
 def _is_whole(data: bytes) -> bool:
-    """Whether a file is JSON, and a cut fell between records and not inside one value that is written over many lines."""
+    """Whether a file is JSON, and was cut between records rather than inside a value that spans several lines."""
     try:
         return bool(parse_text(data, 100_000).records)
     except InputError:
@@ -120,7 +120,7 @@ def _is_whole(data: bytes) -> bool:
 
 
 def targets(seeds: list[bytes], folder: Path, names: tuple[str, ...] = tuple(SHARES)) -> dict[str, Target]:
-    """What is fuzzed, by name; `pages` makes a workspace below the folder."""
+    """What is fuzzed, by name; `pages` creates a workspace in the folder."""
     runs = [path.read_bytes() for path in sorted(SAMPLE_RUNS.glob("*.runs"))]
     reviews = _review_files()
 
@@ -179,7 +179,7 @@ def _one(outcome: Outcome, name: str, number: int, size: int, call: Callable[[],
         ended = "rejected" if call() == "rejected" else "read"
     except LabError:
         ended = "rejected"
-    except Exception as error:  # the very thing the bench looks for
+    except Exception as error:  # what the bench looks for
         ended = "traceback"
         outcome.failures.append(f"{name} {number}: traceback: {type(error).__name__}: {str(error)[:160]}")
     seconds = time.process_time() - began
@@ -193,14 +193,14 @@ def _one(outcome: Outcome, name: str, number: int, size: int, call: Callable[[],
 
 
 def _reset_peak() -> int:
-    """Bytes in use now, which become the new peak where the system can forget the old one (Linux)."""
+    """Reset the peak to the bytes in use now, if the system can (Linux), and return it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _peak()
 
 
 def _peak() -> int:
-    """The most bytes of memory so far."""
+    """Peak memory so far, in bytes."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
@@ -233,7 +233,7 @@ def _review_files() -> dict[str, bytes]:
 
 
 def _odd_profile(rng: random.Random) -> str:
-    """The profile with one value exchanged."""
+    """The profile with one odd value."""
     lines = PROFILE.splitlines()
     number = rng.randrange(len(lines))
     key = lines[number].partition(" = ")[0]
@@ -249,7 +249,7 @@ def _link(rng: random.Random) -> dict[str, str]:
 
 
 def _read_value(name: str, value: str) -> Any:
-    """A value of a link through what reads it where no page is needed."""
+    """Parse a link's value with the function that reads it, without a page."""
     with suppress(LabError):
         return parse_caps(value) if name == "caps" else parse_policies(value)
 

@@ -1,7 +1,7 @@
 """`bench hindsight PATH...`: the step router and the extractive summary on recorded traces, against labels by hindsight.
 
 Memories are laid out as in `bench selection`. A point needs steps where its action used evidence that only older blocks hold. Chosen steps
-are compared with the named ones, and, because several blocks may hold the same evidence, by the share of needed identifiers that the
+are compared with the labelled ones and, because several blocks may hold the same evidence, by the share of needed identifiers that the
 chosen steps hold (`evidence`). `summary` and `index` are the shares of those identifiers that the summaries' texts, and the detail lines,
 still hold; `*_repeated` counts only identifiers that the trace uses more than once.
 """
@@ -31,7 +31,7 @@ from pamer_lab.trajectory.values import Message
 HELP = "the step router and the extractive summary on real traces, against labels by hindsight"
 LEAST_TURNS = 8
 SAY_SECONDS = 10.0
-"""Between two lines of progress."""
+"""Time between two lines of progress."""
 
 
 class Kept:
@@ -50,7 +50,7 @@ class Kept:
 
 
 def run(paths: Sequence[Path], least_turns: int = LEAST_TURNS, count: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All traces of enough turns, or the `count` shortest of them."""
+    """All traces with at least `least_turns` turns, or the `count` shortest of them."""
     uses: dict[str, dict[int, list[Use]]] = {}
     found = {item.trace_id: item for item in iter_traces(paths) if isinstance(item, Trace) and item.turns >= least_turns}
     traces = list(_labelled(sorted(found.values(), key=_size)[:count], uses))
@@ -87,7 +87,7 @@ def _size(trace: Trace) -> int:
 
 
 def _with_progress(found: Iterator[Case], traces: Sequence[Trace]) -> Iterator[Case]:
-    """The cases, with a line now and then that says how far they are."""
+    """The cases, with a progress line now and then."""
     points = sum(label.target == "recall" and label.t > RECENT for trace in traces for label in trace.labels)
     said = time.monotonic()
     for number, case in enumerate(found):
@@ -98,7 +98,7 @@ def _with_progress(found: Iterator[Case], traces: Sequence[Trace]) -> Iterator[C
 
 
 def _labelled(traces: Sequence[Trace], uses: dict[str, dict[int, list[Use]]]) -> Iterator[Trace]:
-    """The traces with hindsight labels alone; `uses` gets what each of their turns used."""
+    """The traces with hindsight labels only; `uses` is filled with what each of their turns used."""
     tokens = MessageTokens(embedded_counter())
     for item in traces:
         timeline = lay_out(item, tokens)

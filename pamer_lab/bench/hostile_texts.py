@@ -19,11 +19,11 @@ import pamer_lab
 
 FUNCTIONS = {"sub", "subn", "match", "search", "findall", "finditer", "split", "fullmatch"}
 MOST_PIECES = 8
-"""Different characters that are combined; more than a pattern needs to go wrong."""
+"""Maximum number of distinct characters to combine; a bad pattern needs fewer to go wrong."""
 
 
 def package_patterns() -> dict[str, re.Pattern[Any]]:
-    """Name of the place -> pattern: what modules and classes keep, also inside tuples and dicts, and what functions write in place."""
+    """Location -> pattern: those stored in modules and classes, also inside tuples and dicts, and those written inline in functions."""
     found: dict[str, re.Pattern[Any]] = {}
     for info in pkgutil.walk_packages(pamer_lab.__path__, "pamer_lab."):
         if info.name.endswith("__main__"):
@@ -57,7 +57,7 @@ def _inside(value: Any, name: str) -> Iterator[tuple[str, re.Pattern[Any]]]:
 
 
 def _written(module: ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Patterns given as text to `re.sub` and its like."""
+    """Patterns given as text to `re.sub` and similar functions."""
     tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS and node.args:
@@ -67,7 +67,7 @@ def _written(module: ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
 
 
 def hostile_texts(pattern: re.Pattern[Any], length: int) -> dict[str, Any]:
-    """Piece -> text of about this length, with an end that nothing matches."""
+    """Piece -> text of about this length, with an ending that nothing matches."""
     text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     parsed = _parser.parse(text, pattern.flags & ~re.DEBUG)
     letters = list(dict.fromkeys(_letters(parsed)))[:MOST_PIECES]
@@ -83,7 +83,7 @@ def hostile_texts(pattern: re.Pattern[Any], length: int) -> dict[str, Any]:
 
 
 def _beginning(parsed: Any) -> str:
-    """The shortest text the first items match, up to the first repetition without an end."""
+    """The shortest text the first items match, up to the first repetition without an upper limit."""
     out = ""
     for op, value in parsed:
         if op is sre.LITERAL:

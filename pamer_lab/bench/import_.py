@@ -14,7 +14,7 @@ MEGABYTE = 1_000_000
 
 
 def read_file(path: str) -> int:
-    """What the memory gauge runs in a process of its own: the read as `import` does it."""
+    """Read a file as `import` does; the memory gauge runs this in a separate process."""
     from pamer_lab.trajectory import iter_traces
 
     kept = list(iter_traces([path]))

@@ -1,9 +1,9 @@
-"""`pamer-lab bench live`: what the live proxy adds to a call, and whether bytes, prefixes, sessions and bills are right.
+"""`pamer-lab bench live`: the overhead of the live proxy per call, and whether bytes, prefixes, sessions and bills are right.
 
-Two real `pamer-lab serve` in processes of their own, in front of the fake upstream: one with `base` and bodies of 200 KB, one with a policy
-that edits. 20 sessions, also in a process of their own, call directly and through the proxy in turn, each after a pause, as agents do.
-Overheads are differences of quantiles within this run; on a machine with other work they are waiting for a core, so the proxy's own
-processor time per call is given too.
+Two real `pamer-lab serve` processes, one after the other, in front of the fake upstream: one with `base` and bodies of 200 KB, one with a
+policy that edits. In another process, 20 sessions alternate between direct and proxied calls, with pauses, as agents do. Overheads are
+differences of quantiles within this run; on a busy machine they are mostly waiting for a core, so the proxy's own processor time per call
+is reported too.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ SESSIONS, TURNS, BODY = 20, 8, 200_000
 EDITING, EDITED_TURNS, RESULT = "sliding-window:3", 12, 8_000
 """The policy that edits, its sessions' turns, and the size of a tool's result in bytes."""
 PAUSE = 1.5
-"""Most seconds between two calls of a session."""
+"""Maximum seconds between two calls of a session."""
 PATH = "/v1/chat/completions"
 Seconds = dict[str, list[tuple[float, float]]]
-"""First byte and end of every call, by way."""
+"""Seconds to the first byte and to the end of every call, by route."""
 
 
 def run() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,7 +58,7 @@ def _measured(policy: str, turns: int, first: int, result: int) -> tuple[dict[st
     fake = FakeUpstream()
     with serving(fake) as direct, tempfile.TemporaryDirectory() as folder:
         with _proxy(direct, folder, policy) as (pid, url), ProcessPoolExecutor(1, get_context("spawn")) as clients:
-            clients.submit(time.time).result()  # the process is running
+            clients.submit(time.time).result()  # wait until the process runs
             before = _busy(pid)
             seconds, sent = clients.submit(called, {"direct": direct, "proxied": url}, turns, first, result).result()
             busy = (_busy(pid) - before) / len(sent) * 1000
@@ -82,7 +82,7 @@ def _proxy(upstream: str, folder: str, policy: str) -> Iterator[tuple[int, str]]
 
 
 def _busy(pid: int) -> float:
-    """Seconds of processor time that a process has taken, with its recording and publishing."""
+    """Processor seconds of a process so far, including recording and publishing."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
 
@@ -153,7 +153,7 @@ def _counted(ours: list[Received], records: list[Record], sent: list[str]) -> di
 
 
 def _violations(ours: list[Received], records: list[Record]) -> int:
-    """Requests, as they arrived, that do not begin with the bytes of the one before of their session and are not recorded as edits."""
+    """Requests that do not begin with the bytes of their session's previous request, as they arrived, and are not recorded as edits."""
     edits = {record.session: [asked.edit for asked in record.asked] for record in records}
     last: dict[str, bytes] = {}
     seen: dict[str, int] = {}

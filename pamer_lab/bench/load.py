@@ -1,9 +1,9 @@
-"""`bench load`: many people at one dashboard, and many processes at one store.
+"""`bench load`: many people on one dashboard, and many processes on one store.
 
-A dashboard of its own on a free loopback port, with the demo traces, replayed. First one visitor acts alone, then many, each over a
-websocket session of its own, each acting every few seconds: reading transcripts and replays, and giving verdicts under a
-name of their own. Every verdict whose rerun finished must be in the store afterwards. `run` does 25 visitors for two minutes; the
-suite does a few for seconds.
+A separate dashboard on a free loopback port has the demo traces, replayed. First one visitor acts alone, then many, each over a
+websocket session of their own. Every few seconds they read a transcript or a replay, or give a verdict under their own name. Every
+verdict whose rerun finished must be in the store afterwards. `run` uses 25 visitors for two minutes; the test suite uses a few for
+seconds.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ SESSIONS, EVERY_SECONDS, LAST_SECONDS = 25, 5.0, 120.0
 ALONE_ACTIONS = 40
 POLICIES = ("base", "pamer+:minimum=300")
 ROUND = ("audit", "name", "verdict", "verdict", "verdict", "transcript", "replay", "traces")
-"""What a person does, again and again."""
+"""What a visitor does, again and again."""
 NAME = "Your name"
 BEGINNINGS = (0, 5, 6, 7)
-"""Where in the round a person may begin: at a page of its own."""
+"""Where in the round a visitor may begin: at a step that opens a page."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ def run(
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run it on an event loop of its own, also where this thread already has one (a browser test's)."""
+    """Run it on a separate event loop, even if this thread already has one (as in a browser test)."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         pool.submit(asyncio.run, work).result()
 
@@ -134,20 +134,20 @@ def prepared(lab: Workspace) -> list[str]:
 
 
 def _cpu_seconds(server: psutil.Process) -> float:
-    """What the server has computed so far; other programs on the machine do not change it."""
+    """Processor seconds of the server so far, which other programs on the machine do not affect."""
     times = server.cpu_times()
     return float(times.user + times.system)
 
 
 async def _act(visitor: DashboardVisitor, traces: Sequence[str], number: int, reviewer: str, told: Told) -> None:
-    """The next thing this person does: one rerun."""
+    """The next action of a visitor: one rerun."""
     trace = traces[number % len(traces)]
     match ROUND[number % len(ROUND)]:
         case "audit":
             told.add(await visitor.open("audit"))
         case "name" if visitor.shows("text_input", NAME):
             told.add(await visitor.fill(NAME, reviewer))
-        case "name":  # the session has kept it
+        case "name":  # the session remembers it
             told.add(await visitor.open("audit"))
         case "verdict":
             told.add(await visitor.click("Right"))
@@ -168,7 +168,7 @@ async def _alone(address: str, traces: Sequence[str], actions: int, told: Told) 
 
 
 async def _person(address: str, traces: Sequence[str], told: Told, place: int, begin: float, end: float, every: float, least: int) -> None:
-    """One session: begins at its own moment, acts until the end, and on a slow machine until it has acted `least` times."""
+    """One session: begins at its own moment and acts until the end, or on a slow machine until it has acted `least` times."""
     await asyncio.sleep(begin)
     async with DashboardVisitor(address) as visitor:
         number = first = BEGINNINGS[place % len(BEGINNINGS)]

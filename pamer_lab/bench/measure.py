@@ -18,7 +18,7 @@ from pamer_lab.trajectory.values import Message, ToolCall
 
 
 def best_seconds(work: Callable[[], Any], *, repeats: int = 3, collect: bool = True) -> float:
-    """The shortest of several runs, in seconds of process time, which other processes do not inflate; `collect`: garbage first."""
+    """The shortest of several runs, in seconds of process time, which other processes do not inflate; `collect`: collect garbage first."""
     times = []
     for _ in range(repeats):
         if collect:
@@ -40,7 +40,7 @@ def peak_memory(module: str, function: str, *arguments: str) -> int:
 
 
 def fresh_peak() -> int:
-    """Forget this process's peak memory where the system lets us, and return the peak as it is now."""
+    """Reset this process's peak memory, if the system allows it, and return the current peak."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return own_peak()
@@ -62,7 +62,7 @@ WORDS = [
     *"volume was city report found in and by gallery river press née".split(),
 ]
 RARE = ["Łódź", "–", "東京", "\U0001f4da"]
-"""Now and then a wider character, as in real tool output: it makes Python keep all of that text in a wider form."""
+"""Occasional wide characters, as in real tool output: Python then stores all of the text in a wider form."""
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -114,7 +114,7 @@ Family = Literal["llama", "qwen"]
 
 
 def save_tiny(folder: Path, family: Family = "llama", *, blocks: int = 3, positions: int = 4096, tokenizer: Any = None) -> Path:
-    """A saved model, with SmolLM2's tokenizer unless another is given; `blocks` holds for `llama`."""
+    """Save a tiny random model, with SmolLM2's tokenizer unless another is given; `blocks` applies to `llama` only."""
     import torch
     from transformers import AutoTokenizer
     from transformers.utils import logging

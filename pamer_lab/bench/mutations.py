@@ -1,6 +1,7 @@
-"""Files with something changed: as bytes (flips, cuts, copies), as JSON (other types, missing keys, repeated items) and as tables.
+"""Mutated files: as bytes (flips, cuts, copies), as JSON (other types, missing keys, repeated items) and as tables.
 
-Changes inside values get past parsers and into what reads the values. All comes from one random generator, so a case can be repeated.
+Mutations inside values get past the parsers to the code that reads the values. One random generator drives them all, so a case can be
+repeated.
 """
 
 import copy
@@ -48,7 +49,7 @@ ODD: tuple[Any, ...] = (
     {"type": 7},
     _deep(60),
 )
-"""What takes the place of a value."""
+"""Odd values that replace a value."""
 
 
 def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
@@ -68,7 +69,7 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_json(data: bytes, rng: random.Random) -> bytes:
-    """A JSON text or lines with values changed; as bytes where that cannot be written."""
+    """JSON or JSON lines with values changed, or mutated bytes if the result cannot be written as JSON."""
     if rng.random() < 0.3:
         return mutated_bytes(data, rng)
     parsed = parse_text(data, 100_000)
@@ -159,7 +160,7 @@ def _changed(cell: Any, rng: random.Random) -> Any:
 
 
 def mutated_text(text: str, rng: random.Random) -> str:
-    """A short text such as a link's value: pieces repeated, exchanged, or made very long."""
+    """A short text, such as a link's value, with pieces repeated, replaced or made very long."""
     pieces = [
         text,
         "",

@@ -1,7 +1,7 @@
-"""`pamer-lab bench pages`: what the dashboard costs a reader, against an empty Streamlit page in the same Chromium and run.
+"""`pamer-lab bench pages`: speed and memory of the dashboard, against an empty Streamlit page in the same Chromium and run.
 
-A workspace of 52 traces under 5 policies (260 runs of 256 turns), a trace of 2,000 turns and 50 MB, and real runs for the turn that is
-opened. Times are wall-clock from the request to the first chart on the page; each is divided by its limit, so that 1 is the most.
+A workspace of 52 traces under 5 policies (260 runs of 256 turns; those of the opened trace are real) and a trace of 2,000 turns and
+50 MB. Times are wall-clock from the request to the first chart on the page; each is divided by its limit, so that 1 is the maximum.
 """
 
 import statistics
@@ -45,7 +45,7 @@ PAGES = {
     "audit": ("/audit", TABLE),
     "published": ("/published", CHART),
 }
-"""Page -> its address and what is waited for: its first chart, or the table of a page without charts."""
+"""Page -> its address and the element to wait for: its first chart, or the table of a page without charts."""
 EMPTY = """import streamlit as st
 
 st.title("Empty")
@@ -53,7 +53,7 @@ st.session_state["n"] = st.session_state.get("n", 0) + st.button("Again")
 st.text(f"n = {st.session_state['n']}")
 """
 STEPS = 12
-"""Turn changes that are timed; after them come three times as many whose memory is watched."""
+"""Timed turn changes; three times as many follow, which measure memory growth."""
 MARKED = "at => [...document.querySelectorAll('.pamer-mark')].filter(mark => mark.dataset.at === at).length === 3"
 """The open turn is marked in all charts of the replay page."""
 SETTLED = "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
@@ -98,7 +98,7 @@ def measure(script: Path, workspace: Path) -> tuple[dict[str, float], dict[str, 
 
 
 def make_workspace(path: Path) -> Workspace:
-    """260 runs: one trace is really replayed, its runs are stored again under the names of the others; and the long trace."""
+    """260 runs, and the long trace: one trace is really replayed, and its runs are stored again under the names of the others."""
     workspace = Workspace(path)
     tokens = profile_tokens(load_profile("embedded"))
     trace = msgspec.structs.replace(make_trace(TURNS, TOKENS), trace_id="t-bench-0", question_id="q-0")
@@ -158,9 +158,9 @@ def _empty(page: Any, address: str) -> tuple[float, float]:
 
 
 def _pages(page: Any, address: str) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Seconds to the first chart at the server's first and second visit, and to the end of the page at the second.
+    """Seconds to the first chart on the first and second visit, and until the page is complete on the second.
 
-    Plotly itself is in the browser's cache by then.
+    Plotly itself is already in the browser's cache.
     """
     page.goto(f"{address}/published")
     page.locator(CHART).first.wait_for()
@@ -180,7 +180,7 @@ def _pages(page: Any, address: str) -> tuple[dict[str, float], dict[str, float],
 
 
 def _turns(page: Any, address: str) -> tuple[float, dict[str, float]]:
-    """The median turn change on the replay page, and what many of them leave behind in the page."""
+    """The median turn change on the replay page, and how much the page's memory grows over many of them."""
     page.goto(f"{address}/replay?trace=t-bench-0&policy=pamer&turn=20")
     box = page.get_by_label(f"Turn, 0 to {TURNS - 1}")
     box.wait_for()
@@ -212,7 +212,7 @@ def _page_memory(session: Any) -> dict[str, float]:
 
 
 def _long(page: Any, address: str) -> tuple[int, float]:
-    """Bodies in the page of the long trace, and the seconds until its chart is drawn."""
+    """Message bodies on the page of the long trace, and the seconds until its chart is drawn."""
 
     def visit() -> None:
         page.goto(f"{address}/trace?trace=t-long&block=1000")

@@ -1,6 +1,6 @@
-"""How the time of every pattern, and of what reads terms, identifiers and secrets, grows with a hostile text.
+"""How the time of every regular expression, and of the readers of terms, identifiers and secrets, grows with a hostile text.
 
-A ratio of 1 is linear growth; a pattern that backtracks over everything gets about `TIMES`. Above `MOST` is a defect.
+A ratio of 1 is linear growth; a pattern with quadratic backtracking gets about `TIMES`. Above `MOST` is a defect.
 """
 
 import re
@@ -17,16 +17,16 @@ HELP = "growth of every pattern's time with hostile texts of 16 times the length
 
 SMALL, TIMES = 400, 16
 MOST = 4.0
-"""Growth against linear growth that other work on the machine can explain."""
+"""Growth relative to linear that other work on the machine can explain."""
 LEAST_SECONDS = 1e-4
-"""Below this a clock says little, and it does not matter."""
+"""Shorter times count as this: the clock is too coarse for them, and they do not matter."""
 TRIES = 3
 READERS: dict[str, Callable[[str], Any]] = {
     "terms": terms.__wrapped__,
     "identifiers": identifiers,
     "secrets": lambda text: Scan("all").clean(text, "x"),
 }
-"""The complete functions, with what they do around their patterns."""
+"""Complete functions, including their work around the patterns."""
 PIECES = (
     "a",
     "a@",
@@ -50,7 +50,7 @@ PIECES = (
 )
 
 Work = Callable[[Callable[[Any], Any], Any], float]
-"""(function, text) -> what it took."""
+"""(function, text) -> the time it took."""
 
 
 def seconds(read: Callable[[Any], Any], text: Any) -> float:
@@ -59,7 +59,7 @@ def seconds(read: Callable[[Any], Any], text: Any) -> float:
 
 
 def growth(read: Callable[[Any], Any], small: Any, large: Any, work: Work = seconds) -> float:
-    """Growth of the work against the growth of the text; the least of three tries where the first is not fine."""
+    """Growth of the work relative to that of the text: the smallest of up to three tries, stopping at the first acceptable one."""
     times = len(large) / len(small)
     least = float("inf")
     for _ in range(TRIES):
@@ -70,7 +70,7 @@ def growth(read: Callable[[Any], Any], small: Any, large: Any, work: Work = seco
 
 
 def pattern_growth(pattern: re.Pattern[Any], work: Work = seconds) -> tuple[float, str]:
-    """The worst growth of a pattern and the piece of text it comes from; stops at the first that is too much."""
+    """The worst growth of a pattern and the piece of text that causes it; stops at the first above `MOST`."""
 
     def read(text: Any) -> None:
         for _ in pattern.finditer(text):

@@ -1,10 +1,10 @@
 """`bench probes`: a study's grid of probes against scikit-learn's fits of the same problems, in one run.
 
 The features are made up but shaped like hidden states: 576 correlated columns whose spectrum falls as a power of the rank.
-Both sides standardise on the training split, weigh the classes, and are scored on the same test rows. scikit-learn may
-iterate until it has converged; with its default limit of 100 iterations it stops early on such features and warns, and
-that ratio is given among the details. It gets the number of threads with which it is faster: on two cores its threads wait for
-each other so much that one alone is many times faster.
+Both sides standardise on the training split, weight the classes, and are scored on the same test rows. scikit-learn may
+iterate until it converges; with its default limit of 100 iterations it stops early on such features and warns, and that
+ratio is in the details. It runs with one thread or all, whichever is faster: on two cores, waiting for each other makes
+its threads many times slower than one alone.
 """
 
 import time
@@ -31,7 +31,7 @@ GRID_AT = (0, 7, 13)
 CARRIERS = 16
 """Directions that carry each target."""
 DECAY = 1.0
-"""Standard deviation of the k-th direction is k to the power of minus this."""
+"""The standard deviation of the k-th direction is `k ** -DECAY`."""
 
 
 def run() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -73,7 +73,7 @@ def run() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class _Clock:
-    """Wall and processor seconds of calls, with a limit of threads for numpy and scikit-learn if there is one."""
+    """Wall and processor seconds of calls, with an optional thread limit for numpy and scikit-learn."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads

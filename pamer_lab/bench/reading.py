@@ -1,9 +1,9 @@
-"""What a `pamer` replay costs against the bare forward pass it needs: part of `pamer-lab bench replay`.
+"""The time of a `pamer` replay relative to the bare forward pass it needs: part of `pamer-lab bench replay`.
 
-A synthetic trace with a prefix of 1,300 tokens and 120 blocks of 50 to 3,000 tokens goes through the embedded model to an early block, so
-that the bench ends within minutes; the share of everything but the model is larger than at the heads' own layer. The bare pass reads
-as many tokens to the same block, in inputs of the trace's own lengths, without pooling, cache or store. Times are this process's
-processor time with one torch thread. Hashed words replace the embedding model, which is not what is measured.
+A synthetic trace with a prefix of 1,300 tokens and 120 blocks of 50 to 3,000 tokens goes through the embedded model up to an early block,
+so that the bench takes only minutes; everything but the model therefore has a larger share than at the heads' own layer. The bare pass
+reads as many tokens up to the same block, in inputs of the trace's own lengths, without pooling, cache or store. Times are this process's
+processor time with one torch thread. Hashed words replace the embedding model, which is not measured.
 """
 
 import gc
@@ -44,7 +44,7 @@ PRODUCT_ROWS = 1_024
 
 
 def reading_trace(model: FrozenModel, blocks: int = BLOCKS) -> Trace:
-    """Blocks of all lengths between the shortest and the longest, as many short as long ones."""
+    """Blocks with lengths evenly spaced on a log scale between the shortest and the longest."""
     chance = random.Random(0)  # noqa: S311 - a fixed text, no secret
 
     def text(tokens: float) -> str:
@@ -62,7 +62,7 @@ def reading_trace(model: FrozenModel, blocks: int = BLOCKS) -> Trace:
 
 
 def measured(folder: Path, blocks: int = BLOCKS) -> tuple[dict[str, float], dict[str, Any]]:
-    """Ratios, and what they are made of."""
+    """Ratios, and the figures behind them."""
     import torch
 
     torch.set_num_threads(1)
@@ -72,7 +72,7 @@ def measured(folder: Path, blocks: int = BLOCKS) -> tuple[dict[str, float], dict
     lengths = [len(tokens) for _, tokens in inputs_of(requests[0], model, serialiser_for(model))]
     bound = recent_bound(trace, model)
     workspace = Workspace(folder / "reading")
-    workspace.add_traces([trace], profile_tokens(load_profile("embedded")))  # opens the store, whose library is large
+    workspace.add_traces([trace], profile_tokens(load_profile("embedded")))  # opens the store, which loads a large library
     bare_passes(model, lengths[0], lengths[:1])
     say(f"reading {bound:,} tokens for pamer")
     first, memory, computed, turns = _replayed(trace, model, "none", "pamer", workspace)
@@ -128,7 +128,7 @@ def some_heads(model: FrozenModel, hint: str) -> HeadSet:
 
 
 def bare_passes(model: FrozenModel, tokens: int, lengths: list[int]) -> None:
-    """As many tokens through the same blocks, as `transformers` does it, in inputs of these lengths, in an order of no meaning."""
+    """Run as many tokens through the same blocks, as `transformers` does it, in inputs of these lengths in random order."""
     import torch
 
     def stop(*given: object) -> None:
@@ -148,13 +148,13 @@ def bare_passes(model: FrozenModel, tokens: int, lengths: list[int]) -> None:
 
 
 def attention_operations(lengths: list[int], model: FrozenModel) -> float:
-    """Of the tokens after the prefix: each attends to what is before it in its input."""
+    """Attention operations of the tokens after the prefix: each attends to everything before it in its input."""
     pairs = sum((length - PREFIX) * (length + PREFIX) / 2 for length in lengths)
     return 4.0 * pairs * model.width * DEPTH
 
 
 def matrix_product(model: FrozenModel) -> float:
-    """Operations a second of the model's own widest product."""
+    """Operations per second of the model's widest matrix product."""
     import torch
 
     inner = int(model.decoder.config.intermediate_size)

@@ -1,14 +1,14 @@
 """`pamer-lab bench replay`: what replay itself costs when the models' answers are already stored.
 
-One synthetic trace of 256 turns and 200,000 tokens goes through all policies (`grown_policies`) twice: the first time fills a
-memory of summaries and embeddings, the second time is measured, storage included. Then what-if over 1,000 turns, and the per-turn
+One synthetic trace of 256 turns and 200,000 tokens goes through all policies (`grown_policies`) twice: the first pass fills a
+cache of summaries and embeddings, the second is measured, storage included. Then what-if over 1,000 turns, and the per-turn
 mean table over 260 stored runs of 256 turns.
 
-`turn256_vs_turn32` asks whether a run is linear in its turns: the median time of a turn among the last 32 of 256, over that among
-turns 16 to 47, each summed over the policies; `turn256_vs_turn32_worst` is that of the policy that grows most. 1 means that a turn
-costs the same however long the history is; a turn that went through its complete history again would give about 7.5. A policy that does
-nothing until its history is long (`first_work` in the details) is compared with itself at work: its first 32 turns from then on.
-`turns2000_vs_4x500` asks the same of complete runs, and `bench/reading.py` compares a `pamer` replay with the bare forward pass it needs.
+`turn256_vs_turn32` shows whether a run is linear in its turns: the median time of the last 32 of 256 turns over that of turns 16 to 47,
+each summed over the policies; `turn256_vs_turn32_worst` is the value of the policy that grows most. 1 means that a turn costs the same
+however long the history is; rescanning the complete history at each turn would give about 7.5. A policy that does nothing until its
+history is long (`first_work` in the details) is compared with its first 32 turns from its first action on.
+`turns2000_vs_4x500` shows the same for complete runs, and `bench/reading.py` compares a `pamer` replay with the bare forward pass it needs.
 """
 
 import random
@@ -38,18 +38,20 @@ from pamer_lab.workspace import Workspace
 HELP = "engine overhead of all policies, growth with the turns, what-if, the mean table of 260 runs, and `pamer` against a bare pass"
 TURNS, TOKENS = 256, 200_000
 LENGTHS = (500, 2_000)
-"""Turns of the two traces that tell whether a policy's time grows with its turns."""
+"""Turns of the two traces that show whether a policy's time is linear in its turns."""
 TURN_TOKENS = 640
-"""Tokens of each of their turns: so many that every policy is at work in the shorter one (`auto-compact` waits for 160,000)."""
+"""Tokens per turn of these traces: enough for every policy to act in the shorter one (`auto-compact` waits for 160,000)."""
+ROUNDS, ENOUGH = 5, 2.0
+"""Runs of each of the two, of which the fastest counts; one run is enough if the longer trace takes so many seconds."""
 EARLY_BEGIN, EARLY_TURNS = 16, 32
 """Turns around the 32nd."""
 LATE = slice(TURNS - 32, TURNS)
 LATEST_BEGIN = TURNS // 2
-"""A policy that first does something later than this is compared from the usual turn on: its history hardly grows after that."""
+"""A policy that first acts later than this is compared from `EARLY_BEGIN` on: its history hardly grows after its first action."""
 
 
 class KeptVotes:
-    """Heads whose votes are known for every context: about one turn in eight asks for compression."""
+    """Heads with predetermined votes: about one turn in eight votes for compression."""
 
     name = "kept votes"
 
@@ -79,11 +81,11 @@ def make_trace(turns: int, tokens: int) -> Trace:
 
 
 Measured = tuple[dict[str, float], dict[str, Any]]
-"""Ratios, and what they are made of."""
+"""Ratios, and the figures behind them."""
 
 
 def run(blocks: int = reading.BLOCKS, parts: Sequence[str] = ()) -> Measured:
-    """`blocks`: of the trace that is read; fewer for a shorter try. `parts`: only these."""
+    """`blocks`: length of the trace that the part `forward` reads; fewer for a quick try. `parts`: run only these."""
     ratios: dict[str, float] = {}
     details: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -152,27 +154,30 @@ def _all_policies(folder: Path) -> Measured:
 
 
 def _linear(folder: Path) -> Measured:
-    """Processor time of 2,000 turns over four times that of 500, of the policy that grows most, and of each."""
+    """Processor time of 2,000 turns over four times that of 500: of the policy that grows most, and of each policy."""
     tokens = profile_tokens(load_profile("embedded"))
     few, many = LENGTHS
     traces = {turns: make_trace(turns, TURN_TOKENS * turns) for turns in LENGTHS}
     found: dict[str, float] = {}
     for policy in grown_policies():
-        seconds: dict[int, float] = {}
-        for turns, trace in traces.items():
-            parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
-            workspace = Workspace(folder / f"linear-{turns}-{len(found)}")
-            workspace.add_traces([trace], tokens)
-            began = time.process_time()
-            replay(trace, policy, workspace, ReplayOptions(parts=parts))
-            seconds[turns] = time.process_time() - began
+        seconds = {turns: float("inf") for turns in LENGTHS}
+        for number in range(ROUNDS):
+            for turns, trace in traces.items():
+                parts = Parts(CachedSummariser(ExtractiveSummariser(tokens.counter)), KeptEmbeddings(HashingEmbedder()), KeptVotes())
+                workspace = Workspace(folder / f"linear-{turns}-{len(found)}-{number}")
+                workspace.add_traces([trace], tokens)
+                began = time.process_time()
+                replay(trace, policy, workspace, ReplayOptions(parts=parts))
+                seconds[turns] = min(seconds[turns], time.process_time() - began)
+            if seconds[many] >= ENOUGH:
+                break
         found[policy] = seconds[many] / (many / few * seconds[few])
-        say(f"{policy}: {seconds[few]:.1f} s for {few} turns, {seconds[many]:.1f} s for {many:,}")
+        say(f"{policy}: {seconds[few]:.2f} s for {few} turns, {seconds[many]:.2f} s for {many:,}")
     return {"turns2000_vs_4x500": max(found.values())}, {"turns2000_vs_4x500": found}
 
 
 def grown_policies() -> list[str]:
-    """Every policy that runs over a made trace: none that asks a chat server, needs weights of its own, or reads recorded calls."""
+    """Every policy that can run on a synthetic trace: none that needs a chat server, its own weights or recorded calls."""
     return [name for name in offered_policies() if not {"chat", "weights", "recorded calls"} & {*parse_policy(name).needs}]
 
 
@@ -182,7 +187,7 @@ def _model_free(name: str) -> bool:
 
 
 def first_compared(turns: Sequence[Turn]) -> int:
-    """Where a run's early turns begin: at the usual turn, or with its first work, if that is later and the history still doubles."""
+    """Where a run's early turns begin: at the usual turn, or at its first action if that is later and the history still doubles."""
     first = next((turn.t for turn in turns if turn.action != "pass" or turn.active_tokens < turn.raw_tokens), 0)
     return first if EARLY_BEGIN < first <= LATEST_BEGIN else EARLY_BEGIN
 

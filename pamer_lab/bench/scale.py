@@ -1,12 +1,12 @@
-"""`bench scale`: Ray against local workers on short traces, growth with their number, workers killed all the time, and a full catalogue.
+"""`bench scale`: Ray against local workers on short traces, growth with their number, repeatedly killed workers, and a full catalogue.
 
-Every part is a ratio inside this run: per number of workers `overhead_vs_local_N` (Ray over local, less one, from the moment when each
-worker has done a trace: a long job pays the start of the workers once; `overhead_with_start_N` is with it), `worker_cpu_vs_local_N` (the
-same of the workers' processor time, which other programs of a busy machine hardly change), `all_cpu_vs_local_N` (the same of all
-processes, the caller and Ray's own included) and `speedup_N` (time of one Ray worker over
-that of N), each the median of rounds in which local and Ray take turns; `time_vs_linear` (ten times the traces over ten times the time);
-of killed workers what was lost or doubled; and how much longer pages and their queries take with a hundred times as many traces and runs
-in the store (`catalogue.py`). The cluster runs before anything is timed; its start is in the details.
+Each part gives ratios within this run. For N workers: `overhead_vs_local_N` (time of Ray over local, minus one, counted from when every
+worker is busy, because a long job pays for starting them only once; `overhead_with_start_N` includes the start), `worker_cpu_vs_local_N`
+(the same for the workers' processor time, which other programs hardly affect), `all_cpu_vs_local_N` (the same for all processes, including
+the caller and Ray's own) and `speedup_N` (time of one Ray worker over that of N), each the median of rounds in which local and Ray
+alternate. Then `time_vs_linear` (the time of ten times the traces over ten times the time), what killed workers lost or stored twice, and
+how much longer pages and queries take with a hundred times as many traces and runs in the store (`catalogue.py`). The cluster is running
+before anything is timed; its start-up time is in the details.
 """
 
 import os
@@ -39,12 +39,12 @@ HELP = "Ray against local workers on 200 short traces, 200 to 2,000 traces, kill
 TRACES_TIMED = 200
 ROUNDS = 5
 WHILE_STARTING = 100
-"""Traces that one worker may do before the next has started."""
+"""Traces that one worker may finish before the next one has started."""
 TIMES = 10
-"""How many times more traces the growth is measured with."""
+"""Growth is measured with this many times the traces."""
 KILLS = 100
 KILL_WITHIN = 0.06
-"""Seconds after a sign of life."""
+"""A kill comes within this many seconds of a progress report."""
 LOOK_EVERY = 0.1
 CATALOGUE = (1_000, 100_000)
 POLICY = "sliding-window:3"
@@ -60,12 +60,12 @@ def filled(folder: Path, count: int) -> tuple[Workspace, list[str]]:
 
 @dataclass
 class Clocks:
-    """What a batch took: from its start, and from the moment when so many traces were done that each worker works."""
+    """Times of a batch: from its start, and from the moment when `warm` traces are done, so that every worker is busy."""
 
     warm: int
     began: float = field(default_factory=time.perf_counter)
     first: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Then: the time, and the processor time so far of the workers and of all processes."""
+    """At that moment: the time, and the processor time so far of the workers and of all processes."""
     last: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def see(self, progress: BatchProgress) -> None:
@@ -92,14 +92,14 @@ class Clocks:
 
 
 def _now() -> tuple[float, float, float]:
-    """The time, and the processor time so far of the workers that run, of either engine, and of all processes, Ray's own included."""
+    """The time, and the processor time so far of the running workers (of either engine) and of all processes, including Ray's own."""
     own = psutil.Process()
     spent = [(_works(child), _spent(child)) for child in own.children(recursive=True)]
     return time.perf_counter(), sum(seconds for works, seconds in spent if works), _spent(own) + sum(seconds for _, seconds in spent)
 
 
 def _spent(process: psutil.Process) -> float:
-    """Processor time so far; of one that has ended, none."""
+    """Processor time so far; 0 for a process that has ended."""
     try:
         return float(sum(process.cpu_times()[:2]))
     except psutil.Error:
@@ -107,7 +107,7 @@ def _spent(process: psutil.Process) -> float:
 
 
 def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
-    """What it takes to replay so many traces, after those that are done while the workers start, in a new workspace."""
+    """Times of replaying `count` traces in a new workspace, after those that are done while the workers start."""
     warm = 1 + WHILE_STARTING * (workers - 1)
     workspace, ids = filled(folder, warm + count)
     clocks = Clocks(warm)
@@ -117,11 +117,11 @@ def timed(folder: Path, count: int, engine: Engine, workers: int) -> Clocks:
 
 
 Measured = tuple[dict[str, Any], dict[str, Any]]
-"""Ratios, and what they are made of."""
+"""Ratios, and the figures behind them."""
 
 
 def run(traces: int = TRACES_TIMED, parts: Sequence[str] = ()) -> Measured:
-    """`parts`: only these."""
+    """`parts`: run only these."""
     ratios: dict[str, Any] = {}
     details: dict[str, Any] = {"traces": traces, "turns_each": TURNS_EACH, "policy": POLICY, "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory(prefix="pamer-scale-") as place:
@@ -134,7 +134,7 @@ def run(traces: int = TRACES_TIMED, parts: Sequence[str] = ()) -> Measured:
 
 
 def overhead(folder: Path, traces: int) -> Measured:
-    """Ray over local, the medians of rounds in which they take turns."""
+    """Ray over local: medians of rounds in which they alternate."""
     began = time.perf_counter()
     with closing(open_engine(EngineSpec("ray"))) as cluster:
         details: dict[str, Any] = {"cluster_start_seconds": time.perf_counter() - began}
@@ -162,12 +162,12 @@ def overhead(folder: Path, traces: int) -> Measured:
 
 
 def _ratio(one: Sequence[float], other: Sequence[float]) -> float:
-    """The median over rounds."""
+    """The median ratio over rounds."""
     return statistics.median(first / second for first, second in zip(one, other, strict=True))
 
 
 def growth(folder: Path, traces: int) -> Measured:
-    """Ten times the traces over ten times the time, with two local workers."""
+    """The time of ten times the traces over ten times the time, with two local workers."""
     few, many = (timed(folder / str(count), count, LocalEngine(), 2) for count in (traces, TIMES * traces))
     ratios = {"time_vs_linear": many.working / (TIMES * few.working), "worker_cpu_vs_linear": many.cpu / (TIMES * few.cpu)}
     return ratios, {"seconds": [few.working, many.working], "cpu": [few.cpu, many.cpu]}
@@ -180,9 +180,9 @@ def kills(folder: Path, traces: int) -> Measured:
 
 
 def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
-    """Kill a worker again and again while a batch runs, start the batch again until all is done, and count what is stored.
+    """Kill a worker again and again while a batch runs, restart the batch until it is complete, and count what is stored.
 
-    A kill comes within the time of a trace after a worker has spoken, so that most fall among writes and not into the start of a worker.
+    Each kill comes shortly after a progress report, so that most hit writes rather than the start of a worker.
     """
     workspace, ids = filled(folder, 40)
     database = workspace.database
@@ -224,7 +224,7 @@ def killing(folder: Path, engine: Engine, kills: int) -> dict[str, Any]:
 
 
 def _others(workspace: Workspace, ids: list[str], number: int) -> list[str]:
-    """As many new traces, so that there is always work to interrupt."""
+    """The same number of new traces, so that there is always work to interrupt."""
     made = [msgspec.structs.replace(trace, trace_id=f"{trace.trace_id}-{number}") for trace in short_traces(len(ids))]
     workspace.add_traces(made, MessageTokens(EstimatedCounter()))
     return [trace.trace_id for trace in made]
@@ -245,4 +245,4 @@ PARTS: Mapping[str, Callable[[Path, int], Measured]] = {
     "kills": kills,
     "catalogue": lambda folder, traces: compare(folder, CATALOGUE),
 }
-"""What `--part` names, in the order of the run."""
+"""The names that `--part` accepts, in the order of the run."""

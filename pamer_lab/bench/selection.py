@@ -86,7 +86,7 @@ class Routed:
     router: EmbeddedRouter
     score: Score = field(default_factory=Score)
     tokens: dict[str, int] = field(default_factory=lambda: {"chosen": 0, "covered": 0})
-    """At points that need a step."""
+    """Counted at points that need a step."""
     no_need: dict[str, int] = field(default_factory=lambda: {"points": 0, "kept_quiet": 0})
 
     def route(self, case: Case) -> Selection:
@@ -142,7 +142,7 @@ def run(questions: int = QUESTIONS, replicas: int = REPLICAS) -> tuple[dict[str,
 
 
 def cases(traces: Iterable[Trace | NativeTrace], raw: dict[str, Sequence[Message]]) -> Iterator[Case]:
-    """The points with a recall label; `raw` gets the blocks by their hash."""
+    """The points with a recall label; `raw` is filled with the blocks by hash."""
     counter = embedded_counter()
     tokens, summariser = MessageTokens(counter), ExtractiveSummariser(counter)
     for number, trace in enumerate(traces):
@@ -177,7 +177,7 @@ def cases(traces: Iterable[Trace | NativeTrace], raw: dict[str, Sequence[Message
 
 
 def _assert_volume(selection: Selection) -> None:
-    """The paper's identity: what selection saves are exactly the tokens of the steps that were not chosen."""
+    """The paper's identity: a selection saves exactly the tokens of the steps that were not chosen."""
     left_out = sum(block.tokens for memory in selection.memories for block in memory.blocks if block.step not in selection.steps)
     if selection.covered_tokens - selection.tokens != left_out or left_out < 0:
         raise LabError("the volume identity does not hold; this is a fault of the program")

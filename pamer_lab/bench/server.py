@@ -37,7 +37,7 @@ STOP_SECONDS = 30.0
 
 @contextmanager
 def serving(workspace: Path, script: Path = APP, *, log: Path | None = None) -> Iterator[tuple[str, psutil.Process]]:
-    """A running script, by default the dashboard: its address and its process. `log` gets what it prints, such as the link."""
+    """A running script, by default the dashboard: its address and its process. `log` receives its output, such as the link."""
     words = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true", "--server.port"]
     with started(words, APP.parent, os.environ | {"PAMER_LAB_HOME": str(workspace)}, log) as found:
         yield found
@@ -47,7 +47,7 @@ def serving(workspace: Path, script: Path = APP, *, log: Path | None = None) -> 
 def started(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path | None = None
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """A command that serves Streamlit on the port that is its last word, run in a folder: its address and its process."""
+    """A command run in a folder that serves Streamlit, with a free port appended as its last word: its address and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -68,7 +68,7 @@ def _wait(address: str, server: "subprocess.Popen[bytes]") -> None:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):  # noqa: S310 - an address on loopback
                 return
         except urllib.error.HTTPError:
-            return  # it answers, if only that it is closed
+            return  # it answers, even if it refuses
         except OSError:
             time.sleep(0.1)
     raise LabError("the dashboard did not start")
@@ -128,7 +128,7 @@ class Drawn:
 
 
 class DashboardVisitor:
-    """A session of its own on the server; use it as an async context."""
+    """A separate session on the server; use it as an async context manager."""
 
     def __init__(self, address: str) -> None:
         self._origin = address
@@ -207,7 +207,7 @@ class DashboardVisitor:
 
 
 def _note(message: ForwardMsg, drawn: Drawn) -> None:
-    """What an element is: a widget to use later, an error, or just one more."""
+    """Record an element: a widget to use later, an error, or just one more."""
     element = message.delta.new_element
     kind = element.WhichOneof("type") or ""
     drawn.elements += 1

@@ -1,9 +1,9 @@
-"""`pamer-lab bench start`: what the program costs before it does anything, against a Python and a page that do nothing.
+"""`pamer-lab bench start`: start-up time of the program, against a Python and a page that do nothing.
 
-Times of commands are processor seconds of fresh processes, the shortest of several, in turns, so that other programs do not count. The
-first page is timed by the browser's clock: the first visit to a fresh server in a fresh Chromium, to the first chart or table, over that
-of an otherwise empty Streamlit page with one chart; medians of several starts of both. The same from the start of the server, so that
-work which is done before the server answers is counted too.
+Commands are timed in processor seconds of fresh processes, the shortest of several alternating rounds, so that other programs do not
+count. The first page is timed by the browser's clock, from the first visit to a fresh server in a fresh Chromium to the first chart or
+table, relative to an otherwise empty Streamlit page with one chart: medians of several starts of both. A second ratio begins at the start
+of the server, and so includes the work done before it answers.
 """
 
 import resource
@@ -19,13 +19,13 @@ from typing import Any
 HELP = "time of `--help`, every `COMMAND --help` and `import pamer_lab` against `python -c pass`; of the first page against an empty one"
 ROUNDS = 5
 STARTS = 5
-"""Servers of each kind that are started."""
+"""Number of servers started of each kind."""
 SHOWN = """new MutationObserver((_, observer) => {
     if (!document.querySelector(`%s`)) return;
     window.shownAt = performance.now();
     observer.disconnect();
 }).observe(document, {childList: true, subtree: true});"""
-"""Notes when an element is on the page: Playwright, which looks twice a second, would be up to half a second late."""
+"""Records when an element appears on the page; Playwright checks twice a second, and would be up to half a second late."""
 CHARTED = """import plotly.graph_objects as go
 import streamlit as st
 
@@ -33,13 +33,13 @@ st.title("Empty")
 st.plotly_chart(go.Figure(go.Scatter(y=[1, 2, 3])))
 """
 Measured = tuple[dict[str, float], dict[str, Any]]
-"""Ratios, and what they are made of."""
+"""Ratios, and the figures behind them."""
 PASS = ("-c", "pass")
 WAYS: dict[str, tuple[str, ...]] = {"pass": PASS, "help": ("-m", "pamer_lab.cli", "--help"), "import": ("-c", "import pamer_lab")}
 
 
 def run(parts: Sequence[str] = ()) -> Measured:
-    """`parts`: only these."""
+    """`parts`: run only these."""
     ratios: dict[str, float] = {}
     details: dict[str, Any] = {}
     for name, measure in PARTS.items():
@@ -70,7 +70,7 @@ def commands() -> Measured:
 
 
 def page() -> Measured:
-    """The first visit, and the same from the start of the server, over those of an empty page."""
+    """Time of the first visit, without and with the start of the server, over that of an empty page."""
     home, empty = first_pages()
     ratios = {
         "first_page_vs_empty_page": _median(home, "page") / _median(empty, "page"),
@@ -80,7 +80,7 @@ def page() -> Measured:
 
 
 PARTS: Mapping[str, Callable[[], Measured]] = {"commands": commands, "page": page}
-"""What `--part` names."""
+"""The names that `--part` accepts."""
 
 
 def _median(visits: Sequence[Mapping[str, float]], *parts: str) -> float:

@@ -1,4 +1,4 @@
-"""What stored runs cost to ask: what-if over 1,000 turns, and the per-turn mean table over 260 runs; part of `pamer-lab bench replay`."""
+"""Queries of stored runs: what-if over 1,000 turns, and the per-turn mean table over 260 runs; part of `pamer-lab bench replay`."""
 
 import statistics
 import time
@@ -18,11 +18,11 @@ from pamer_lab.workspace import Workspace
 
 WHATIF_TURNS = 1_000
 TURNS, RUNS = 256, 260
-"""Of the table."""
+"""Size of the mean table."""
 
 
 def what_if() -> tuple[dict[str, float], dict[str, Any]]:
-    """Milliseconds of one question to a run of 1,000 turns."""
+    """Milliseconds of one what-if question about a run of 1,000 turns."""
     run = what_if_run(WHATIF_TURNS)
     laid_out: WhatIfRun | None = None
 
@@ -40,7 +40,7 @@ def what_if() -> tuple[dict[str, float], dict[str, Any]]:
 
 
 def what_if_run(count: int) -> Run:
-    """A PaMER run of many turns, decided by the rule itself."""
+    """A PaMER run of `count` turns, with decisions that follow its rule."""
     chance = np.random.default_rng(0)
     sizes = chance.integers(200, 1500, count)
     sums = np.concatenate([[0], np.cumsum(sizes)]).tolist()
