@@ -2,8 +2,8 @@
 
 What each command takes is in `commands/options.py`, so that `--help` imports nothing heavy; a command's module under
 `pamer_lab/commands/` offers `run(args) -> dict`, and may offer `show(result)`, which prints the result for people. With `--json`
-stdout holds exactly one JSON object. Exit code 0: done; 2: the input is at fault, said in one line; 1: the program failed. Progress
-and logs go to stderr.
+stdout holds exactly one JSON object. Exit code 0: done; 1: the program failed; 2: the input is at fault, and one line says why.
+Progress and logs go to stderr.
 """
 
 import argparse
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pamer_lab.jobs import Progress
 
 READING = frozenset({"doctor", "memory", "audit", "heads", "policies", "prices", "whatif", "report", "live", "app"})
-"""Commands that reviewer mode allows; what they would write into the workspace, reviews apart, the library refuses."""
+"""Commands allowed in reviewer mode; the library refuses their writes to the workspace, except reviews."""
 
 STUDIES = frozenset({"extract", "train", "layerwise", "controls", "compact"})
-"""Commands that take all cores for long: one at a time in a workspace, replays with models included."""
+"""Long commands that use all cores; in a workspace, they and replays with models run one at a time."""
 PROFILE_HELP = "embedded, paper, a TOML file, or hf:ID for any causal language model that transformers loads"
 INPUT_FAULT = 2
 BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP})
-"""What the system says of a name that can be no file."""
+"""Error numbers for names that cannot be files."""
 SHOWN_NAME = 200
 LONGEST_LINE = 1_000
-"""Characters of a sentence on stderr."""
+"""Maximum characters of an error message."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -133,7 +133,7 @@ def _in_lines() -> bool:
 
 
 def _drop_stdout() -> None:
-    """The reader of a pipe has gone: nothing more is said to it, also not by the interpreter on its way out."""
+    """The reader of the pipe is gone: write nothing more to it, not even when the interpreter exits."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -141,9 +141,9 @@ def _drop_stdout() -> None:
 
 
 def say(what: "str | Progress") -> None:
-    """A line on stderr, safe for terminals: control characters of a stranger's text are shown, not obeyed.
+    """Print a line on stderr, safe for terminals: control characters of untrusted text are escaped.
 
-    For a process that waits (`jobs.LINES_VARIABLE`), a JSON line on stdout instead.
+    If another process runs this command (`jobs.LINES_VARIABLE`), write a JSON line to stdout instead.
     """
     from pamer_lab.redaction import without_keys
 
@@ -155,14 +155,14 @@ def say(what: "str | Progress") -> None:
 
 
 def _printable(text: str) -> str:
-    """The text without what a terminal would obey: control characters and direction overrides are written as escapes."""
+    """The text with control characters and direction overrides escaped, so that a terminal does not act on them."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
 
 
 def _show(command: Any, result: Any) -> None:
-    """What the command shows, with stdout as safe for terminals as `say`."""
+    """Print the command's result, as safe for terminals as `say`."""
     stdout = sys.stdout
     sys.stdout = _Printable(stdout)
     try:
@@ -172,7 +172,7 @@ def _show(command: Any, result: Any) -> None:
 
 
 class _Printable(io.TextIOBase):
-    """Stdout for what commands show: names and ids come from strangers' files."""
+    """Stdout for results, with control characters escaped: names and ids come from untrusted files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -185,7 +185,7 @@ class _Printable(io.TextIOBase):
 
 
 def _fail(text: str) -> None:
-    """Why the command ended early."""
+    """Report why the command ended early."""
     if _in_lines():
         from pamer_lab.redaction import without_keys
 
@@ -201,7 +201,7 @@ def _line(**fields: Any) -> None:
 
 
 _OBEYED = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What JSON may hold unescaped and a terminal or a reader's eye obeys; the same JSON with them escaped."""
+"""Characters that JSON may contain unescaped, but that control a terminal or mislead a reader; `_json` escapes them."""
 
 
 def _json(value: Any) -> str:
@@ -212,13 +212,13 @@ def _json(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line; of a very long one beginning and end."""
+    """The text on one line; a very long one is shortened in the middle."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that does not repeat a key that was typed as an option."""
+    """A parser whose errors do not repeat a secret typed on the command line."""
 
     def error(self, message: str) -> NoReturn:
         from pamer_lab.redaction import without_secrets

@@ -1,1 +1,1 @@
-"""The commands, one module each, thin: parse, call the library, return a dictionary."""
+"""One thin module per command: parse, call the library, return a dictionary."""

@@ -21,7 +21,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 ANSWER_TOKENS = 400
-"""Most tokens of one answer."""
+"""Maximum tokens of one answer."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _chat(profile: Profile, device: str) -> tuple[Chat, int]:
-    """The model, and the characters of history it can be shown; a server does not say its window."""
+    """The model, and how many characters of history it is shown; a server does not report its window."""
     factory = Factory(profile, Workspace(), device)
     chat, frozen = factory.chat, factory.model if profile.chat.kind == "local" else None
     if chat is None:
@@ -73,7 +73,7 @@ def _chat(profile: Profile, device: str) -> tuple[Chat, int]:
 
 
 def _ask(chat: Chat) -> Ask:
-    """The answer is asked for without a schema, so that a malformed one is seen and kept as it came."""
+    """Ask without a schema, so that a malformed answer is seen and kept verbatim."""
 
     def ask(system: str, user: str) -> Reply:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]

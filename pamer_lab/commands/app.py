@@ -20,7 +20,7 @@ from pamer_lab.reviewer_mode import READONLY_VARIABLE, reviewer_mode
 def run(args: argparse.Namespace) -> dict[str, Any]:
     script = app_folder() / "app.py"
     if not script.exists():
-        raise InputError("the dashboard is not installed; install the wheel again, or `pip install -e .` in a checkout", path=str(script))
+        raise InputError("the dashboard is not installed; reinstall the wheel, or run `pip install -e .` in a checkout", path=str(script))
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(args.port)]
     environment = dict(os.environ) | ({TOKEN_VARIABLE: args.token} if args.token else {}) | _reviewer()
     with subprocess.Popen(command, env=environment) as server:
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _reviewer() -> dict[str, str]:
-    """Reviewer mode where the credentials for an object store may only read; else nothing."""
+    """The variable that turns on reviewer mode, if the credentials for the object store are read-only; else nothing."""
     folder = default_workspace()
     if not address_of(folder) or reviewer_mode(folder):
         return {}
@@ -38,5 +38,5 @@ def _reviewer() -> dict[str, str]:
 
     if may_write(Workspace(folder)):
         return {}
-    say("the credentials may only read this workspace: the dashboard starts in reviewer mode")
+    say("the credentials are read-only for this workspace, so the dashboard starts in reviewer mode")
     return {READONLY_VARIABLE: "1"}

@@ -22,7 +22,7 @@ from pamer_lab.prices import find_prices
 from pamer_lab.workspace import Workspace
 
 EVERY = 10.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Seconds between two lines of progress if stderr is not a terminal."""
 MEASURES = {"reward": "score", "total": "tokens", "cost": "cost", "turns": "turns"}
 
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class Updating:
-    """Progress on one line of a terminal; elsewhere a line now and then."""
+    """Progress on one line of a terminal, otherwise a line every `EVERY` seconds."""
 
     def __init__(self) -> None:
         self._last = float("-inf")

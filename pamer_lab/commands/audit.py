@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _labels(database: Database) -> dict[str, Any]:
-    """What people said about the hindsight labels of this workspace."""
+    """How far reviewers agree with the hindsight labels of this workspace."""
     known = [(name, label) for name, own in Workspace().labels().items() for label in own if by_hindsight(label)]
     return {"labels": len(known), "origin": HINDSIGHT, "label_agreement": label_agreement(current(database), known)}
 
@@ -70,7 +70,7 @@ def show(result: dict[str, Any]) -> None:
         added = result["added"]
         print(f"{counted(added['selection'], 'selection')} and {counted(added['review'], 'review')} added from {result['path']}")
         if added.get("unknown"):
-            print(f"skipped, of selections that are not in this workspace: {counted(added['unknown'], 'review')}")
+            print(f"skipped {counted(added['unknown'], 'review')} of selections that are not in this workspace")
     for pair in result.get("agreement", []):
         kappa = f"kappa {pair['kappa']:.3f}" if pair["kappa"] is not None else f"no kappa: {pair['reason']}"
         print(f"{' and '.join(pair['reviewers'])}: {pair['common']} in common, {kappa}")
@@ -97,4 +97,4 @@ def show(result: dict[str, Any]) -> None:
             print(
                 f"{one['audit_id']}  {one['doubt']:<16}  {one['verdict']}, steps {steps}, chosen {chosen}  {one_line(one['reviewer'], 60)}"
             )
-        print(f"{counted(result['reviews'], 'review')}, {len(result['doubtful'])} to look at again (nothing was changed)")
+        print(f"{counted(result['reviews'], 'review')}, {len(result['doubtful'])} to check again (nothing was changed)")

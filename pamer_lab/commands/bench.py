@@ -1,7 +1,7 @@
 """`pamer-lab bench NAME`: one benchmark, as ratios within one run.
 
-A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`; one that works on traces has a `run` that takes
-their paths, and one whose parts can be run alone has their names in `PARTS` and a `run` that takes `parts`.
+A bench module under `pamer_lab/bench/` offers `HELP` and `run() -> (ratios, details)`. The `run` of a bench over traces takes their paths;
+a bench whose parts can be run separately names them in `PARTS`, and its `run` takes `parts`.
 """
 
 import argparse
@@ -34,9 +34,9 @@ BENCHES: dict[str, str] = {
 }
 """Bench name -> module under `pamer_lab/bench/`."""
 OVER_TRACES = ("traces", "hindsight")
-"""Benches that take paths of traces."""
+"""Benches that take trace paths."""
 COUNTED = {"crash": "kills", "load": "sessions", "replay": "blocks", "fuzz": "cases", "scale": "traces", "hindsight": "count"}
-"""Benches that do something a number of times, or over a number of traces, and the argument that `--count` sets."""
+"""Bench name -> the argument of its `run` that `--count` sets."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -46,9 +46,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UnknownNameError("bench", args.name, sorted(BENCHES))
     bench = importlib.import_module(f"pamer_lab.bench.{BENCHES[args.name]}")
     if args.paths and args.name not in OVER_TRACES:
-        raise InputError(f"bench {args.name} creates its own input and takes no path; benches over traces: {', '.join(OVER_TRACES)}")
+        raise InputError(
+            f"bench {args.name} creates its own input and takes no path; benches that take trace paths: {', '.join(OVER_TRACES)}"
+        )
     if args.count is not None and (args.name not in COUNTED or args.count < 1):
-        raise InputError(f"--count must be at least 1, and works with {' and '.join(COUNTED)}")
+        raise InputError(f"--count must be at least 1, and works only with {', '.join(COUNTED)}")
     options = _parts(args.name, args.part or (), getattr(bench, "PARTS", ())) | (
         {} if args.count is None else {COUNTED[args.name]: args.count}
     )
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _parts(bench: str, asked: Sequence[str], known: Iterable[str]) -> dict[str, Any]:
     """The argument that limits a bench to some of its parts."""
     if asked and not (names := [*known]):
-        raise InputError(f"bench {bench} has no parts; leave --part out")
+        raise InputError(f"bench {bench} has no parts; omit --part")
     for name in asked:
         if name not in names:
             raise UnknownNameError("part", name, names)

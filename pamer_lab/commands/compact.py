@@ -30,7 +30,7 @@ CELL = 15
 
 
 def tables(study: Study) -> Iterator[str]:
-    """Line by line."""
+    """The tables of a study as text, line by line."""
     facts = study.corpus
     corpus = f"{counted(facts['decision_points'], 'decision')}, {counted(facts['questions'], 'question')}"
     seeds = counted(len(study.rows[0]["seeds"]), "seed")
@@ -103,7 +103,7 @@ def _value(line: Line, key: str) -> str:
 
 
 def _at(line: Line, key: str) -> str:
-    """At how many of the points that have an older block."""
+    """At how many of the points with an older block it happened."""
     text = "·" if line[key] is None else f"at {line[key]:,} of {line['evidence_tokens']['n']:,}"
     return f"{text:>{CELL + 3}}"
 
@@ -154,7 +154,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _estimate(bench: Bench) -> dict[str, Any]:
-    """What is missing; nothing is embedded for it, so that texts to be chosen by an embedding that is missing are chosen by words."""
+    """The cost of what is not stored yet. Nothing is embedded for it: while embeddings are missing, words select evidence."""
     missing = bench.missing_embeddings()
     if missing:
         bench.states.readings.resources.embed = HashingEmbedder().embed
@@ -164,7 +164,7 @@ def _estimate(bench: Bench) -> dict[str, Any]:
 
 
 def _sampled(args: argparse.Namespace, setting: studying.Setting) -> studying.Setting:
-    """The same setting on a sample of its decision points; splits are by question, so they stay what they were."""
+    """The same setting on a sample of its decision points; splits are by question, so they stay the same."""
     decisions = sample(setting.decisions, args.sample, args.sample_seed)
     if decisions is setting.decisions:
         return setting

@@ -1,4 +1,4 @@
-"""`pamer-lab doctor`: what is here, what is missing, and the command that gets it."""
+"""`pamer-lab doctor`: what is available, what is missing, and how to get it."""
 
 import argparse
 import tempfile
@@ -48,7 +48,7 @@ def _heads(profile: Profile) -> Check:
 
 
 def _store() -> Check:
-    """Whether LanceDB can be written where the workspace is, or will be."""
+    """Whether LanceDB can write to the workspace, or to the folder in which it would be created."""
     from importlib.metadata import version
 
     folder = default_workspace()
@@ -62,7 +62,7 @@ def _store() -> Check:
 
 
 def _object_store(address: str, version: str) -> Check:
-    """Whether the object store answers with the credentials of the environment, and lets them write."""
+    """Whether the object store accepts the credentials of the environment, and whether they may write."""
     from pamer_lab.workspace import Workspace
     from pamer_lab.workspace.catalogue import listed
     from pamer_lab.workspace.store import may_write
@@ -81,10 +81,10 @@ def show(result: dict[str, Any]) -> None:
         print(f"         {gpu['name']}, {gpu['memory_available'] / GB:.1f} of {gpu['memory_total'] / GB:.1f} GB free")
     for check in result["checks"]:
         mark = "ok     " if check["ok"] else "MISSING" if check["required"] else "-      "
-        print(f"{mark}  {check['name']}: {check['detail']}" + (f"\n         get it: {check['fix']}" if check["fix"] else ""))
+        print(f"{mark}  {check['name']}: {check['detail']}" + (f"\n         fix: {check['fix']}" if check["fix"] else ""))
     for row in result["profiles"]:
         lacking = [part for part in row["parts"] if not part["ok"]]
-        state = "ready" if row["ok"] else "; ".join(f"{part['detail']} (get it: {part['fix']})" for part in lacking)
+        state = "ready" if row["ok"] else "; ".join(f"{part['detail']} (fix: {part['fix']})" for part in lacking)
         print(f"profile  {row['name']}: {state}")
     if needed := result.get("gpu_memory"):
         print(

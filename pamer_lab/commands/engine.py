@@ -17,12 +17,12 @@ from pamer_lab.workspace import Workspace
 PROGRAM = 1_000_000_000
 """Bytes of a worker besides its frozen model: Python, torch, the embedder, the rows it holds."""
 TOKENS = 8192
-"""Length of an input where the profile sets no limit."""
+"""Assumed length of an input if the profile sets no limit."""
 
 
 @contextmanager
 def engine_of(args: argparse.Namespace, profile: Profile | None) -> Iterator[Engine]:
-    """The engine that the options name; `profile`: the one whose model each worker loads, None where none is."""
+    """The engine that the options select; `profile` is the one whose model each worker loads, None if workers load no model."""
     spec = parse_engine(args.engine, args.gpus_per_worker, worker_memory(profile, args.gpus_per_worker))
     if spec.name != "local" and args.processes == 0:
         raise InputError(f"--engine {spec.name} needs at least 1 worker: with --workers 0 this process does the work itself")
@@ -34,7 +34,7 @@ Run = Callable[[argparse.Namespace], dict[str, Any]]
 
 
 def states_on_engine(run: Run) -> Run:
-    """A command whose states are computed where `--engine` says: by itself, unless workers are named or the engine is a cluster."""
+    """Wrap a command so that `--engine` computes its states: in this process, unless workers are given or the engine is a cluster."""
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def states_on_engine(run: Run) -> Run:
 
 
 def workers_of(args: argparse.Namespace, engine: Engine) -> int:
-    """As many as were asked for; where no number was, as many as fit on a cluster, and on this machine 0: the command itself works."""
+    """The requested number of workers; by default as many as fit on a cluster, and 0 locally: the command does the work itself."""
     if engine.name == "local":
         return max(int(args.processes), 0)
     return max(int(args.processes) if args.processes >= 0 else engine.capacity(), 1)
 
 
 def engine_facts(engine: Engine, workers: int) -> dict[str, Any]:
-    """`engine` of the command's JSON; 0 workers means that the command did the work itself."""
+    """The `engine` entry of the command's JSON; 0 workers means that the command did the work itself."""
     return {"engine": {"name": engine.name, "workers": workers}}
 
 

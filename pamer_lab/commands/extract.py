@@ -1,4 +1,4 @@
-"""`pamer-lab extract TRACE...`: hidden states of all decision points into the workspace."""
+"""`pamer-lab extract TRACE...`: compute the hidden states of all decision points and store them in the workspace."""
 
 import argparse
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def summary(found: FeatureSet) -> dict[str, Any]:
 
 
 def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
-    """Traces of files and folders, and of ids in the workspace."""
+    """Traces from files and folders, or by workspace id."""
     found: list[Trace] = []
     for name in names:
         if Path(name).exists():
@@ -79,7 +79,7 @@ def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
 
 
 class Speaker:
-    """Progress on stderr, not more often than every two seconds."""
+    """Progress on stderr, at most every two seconds."""
 
     def __init__(self) -> None:
         self._last = 0.0

@@ -1,4 +1,4 @@
-"""`pamer-lab heads list | show NAME | remove NAME | test NAME TRACE...`: the heads that can vote, and how they do on labelled traces."""
+"""`pamer-lab heads list | show NAME | remove NAME | test NAME TRACE...`: the available heads, and how well they do on labelled traces."""
 
 import argparse
 from typing import Any
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _test(args: argparse.Namespace, entry: NamedHeads) -> dict[str, Any]:
-    """The heads on labelled traces; nothing is fitted, so these should be traces that training never had."""
+    """Evaluate the heads on labelled traces, which should not have been used in training; nothing is fitted."""
     from pamer_lab.commands.studying import find_traces
     from pamer_lab.factory import Factory
     from pamer_lab.models.profiles import load_profile
@@ -96,4 +96,4 @@ def show(result: dict[str, Any]) -> None:
             )
             print(f"thresholds: {', '.join(f'{value:.3f}' for value in row['thresholds'])}")
             print(f"probe system prompt: {row['probe_system_prompt'] or '(none)'}")
-            print(f"made by: {row['command'] or '(unknown)'}\nfolder: {row['folder']}")
+            print(f"created by: {row['command'] or '(unknown)'}\nfolder: {row['folder']}")

@@ -1,4 +1,4 @@
-"""`pamer-lab import PATH...`: read traces, detect their format, validate, store; `--from TOOL`: a coding agent's sessions here."""
+"""`pamer-lab import PATH...`: read traces, detect their format, validate, store; `--from TOOL`: sessions of a coding agent."""
 
 import argparse
 from typing import Any
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.tool:
         return _from_tool(args, workspace)
     if args.choose or args.scan:
-        raise InputError("--choose and --scan belong to --from")
+        raise InputError("--choose and --scan work only with --from")
     tokens = profile_tokens(load_profile(args.profile, workspace.path))
     return _facts(import_paths(args.paths, workspace, labels=args.labels, on_reject=lambda item: say(item.sentence), tokens=tokens))
 
@@ -47,17 +47,17 @@ def _facts(result: Imported) -> dict[str, Any]:
 
 
 def _from_tool(args: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:
-    """The list; with `--choose` also the import of what was chosen, after the scan for secrets."""
+    """List the sessions; with `--choose`, import the chosen ones after the secret scan."""
     if args.most < 1:
         raise InputError("--most must be 1 or more")
     if args.labels:
-        raise InputError("--labels works with files; import the sessions first")
+        raise InputError("--labels works only with files; import the sessions first")
     found = find_sessions(args.tool, most=args.most)
     listed = [{"number": number, **vars(session)} for number, session in enumerate(found.sessions, start=1)]
     facts = {"tool": args.tool, "folders": list(found.folders), "sessions": listed, "left": found.left}
     if not args.choose:
         if args.scan:
-            raise InputError("--scan needs --choose: the sessions to scan")
+            raise InputError("--scan needs --choose to select the sessions to scan")
         return facts | {"traces": [], "rejected": [], "chosen": 0}
     chosen = choose(found.sessions, args.choose)
     tokens = profile_tokens(load_profile(args.profile, workspace.path))
@@ -99,5 +99,5 @@ def _show_sessions(result: dict[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """A stranger's words, safe for a terminal."""
+    """Untrusted text, made safe for a terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

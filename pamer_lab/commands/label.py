@@ -1,4 +1,4 @@
-"""`pamer-lab label TRACE...`: labels by a rule, kept with the traces in the workspace."""
+"""`pamer-lab label TRACE...`: labels by a rule, stored with the traces in the workspace."""
 
 import argparse
 from collections import Counter
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
-    """Ids of the traces of files, folders and ids, each once; those of files are imported first."""
+    """Ids of all named traces, each once; files and folders are imported first."""
     files = [name for name in names if name != ALL and (Path(name).exists() or not name.startswith("t-"))]
     ids = [name for name in names if name != ALL and name not in files]
     reading = read_all(files)
@@ -70,7 +70,7 @@ def _in_workspace(names: list[str], workspace: Workspace, tokens: MessageTokens)
         ids += [row["trace_id"] for row in workspace.trace_rows()]
     found = list(dict.fromkeys(ids))
     if missing := set(found) - set(workspace.trace_sizes(found)):
-        workspace.trace(min(missing))  # says what to do
+        workspace.trace(min(missing))  # raises an error that says what to do
     if not found:
         raise InputError(f"the workspace {workspace.path} has no traces; import some: pamer-lab import TRACE...")
     return found
@@ -86,4 +86,4 @@ def show(result: dict[str, Any]) -> None:
     for target, count in result["labels"].items():
         print(f"{target}: {result['positives'][target]} of {count} labelled points are positive")
     if result["unlabelled"]:
-        print(f"too short for any label: {counted(result['unlabelled'], 'trace')}")
+        print(f"{counted(result['unlabelled'], 'trace')} too short for any label")

@@ -1,4 +1,4 @@
-"""`pamer-lab layerwise TRACE...`: linear probes at every layer, last token and mean pooling."""
+"""`pamer-lab layerwise TRACE...`: linear probes at every layer, with last-token and mean pooling."""
 
 import argparse
 from typing import Any

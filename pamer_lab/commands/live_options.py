@@ -14,9 +14,11 @@ def arena(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grader", metavar="COMMAND", default="", help="grades the tasks of --suite: exit code, or JSON on stdout")
     limit = "time limit of a program for one task (default 600), or of a served model for one request (at most 120)"
     parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS", help=limit)
-    parser.add_argument("--against", metavar="POLICY", default="", help="compare in pairs with this policy (default: base)")
+    parser.add_argument("--against", metavar="POLICY", default="", help="policy to compare with, task by task (default: base)")
     parser.add_argument(
-        "--policy", default="", help="NAME[,NAME...], or all that can act on a running agent; base and the bounds are always included"
+        "--policy",
+        default="",
+        help="NAME[,NAME...], or all (every policy that can act on a running agent); base and the bounds are always included",
     )
     parser.add_argument("--tasks", type=int, default=20, metavar="N", help="number of tasks, the same for every policy (default 20)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same worlds (default 1)")
@@ -31,10 +33,12 @@ def arena(parser: argparse.ArgumentParser) -> None:
 
 
 def live_options(parser: argparse.ArgumentParser) -> None:
-    """What every proxy takes."""
+    """Options of every command that starts a proxy."""
     parser.add_argument("--policy", default="base", metavar="NAME", help="context policy (default: base, which only records)")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
-    parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table of the gate and of costs (default: {PRICES})")
+    parser.add_argument(
+        "--prices", metavar="NAME|FILE.toml", default="", help=f"price table for the gate and for costs (default: {PRICES})"
+    )
     parser.add_argument("--window", type=int, default=0, metavar="N", help="context window of the model in tokens (default: unknown)")
     parser.add_argument(
         "--deadline", type=float, default=DEADLINE, metavar="S", help="maximum seconds to wait for a decision (default: %(default)s)"

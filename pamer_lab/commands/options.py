@@ -1,7 +1,7 @@
 """The table of commands: what each takes on the command line, and what its help says.
 
-Apart from the commands themselves, so that `--help` imports nothing heavy: only the standard library is needed here. Values that the
-library declares and `choices` or defaults repeat are compared with it by a test.
+Kept apart from the commands, so that `--help` imports only the standard library. Choices and defaults that repeat values of the library
+are compared with it by a test.
 """
 
 import argparse
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pamer_lab.commands import live_options, study_options
-from pamer_lab.commands.option_groups import HEADS_HELP, PRICES, as_path, engine, history, labels, scan
+from pamer_lab.commands.option_groups import HEADS_HELP, MAX_MB, PRICES, as_path, engine, history, labels, scan
 
 TOOLS = ("claude-code", "codex", "opencode", "gemini", "copilot", "cursor", "qwen", "goose")
 MOST = 50
@@ -42,12 +42,12 @@ def _import(parser: argparse.ArgumentParser) -> None:
         "--most", type=int, default=MOST, metavar="N", help="with --from: list at most N sessions, newest first (default: %(default)s)"
     )
     scan(parser, "--from")
-    parser.add_argument("--labels", metavar="FILE", type=as_path, help="a side file of labels for these traces (docs/trace-format.md)")
+    parser.add_argument("--labels", metavar="FILE", type=as_path, help="file of labels for these traces (docs/trace-format.md)")
 
 
 def _generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--questions", type=int, default=48, metavar="N", help="number of questions, each with its own world (default 48)")
-    parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs over each question (default 2)")
+    parser.add_argument("--replicas", type=int, default=2, metavar="K", help="runs per question (default 2)")
     parser.add_argument("--seed", type=int, default=7, metavar="S", help="the same seed gives the same bytes (default 7)")
     parser.add_argument("--out", type=as_path, required=True, metavar="DIR", help="folder for traces.jsonl")
     parser.add_argument("--demo", action="store_true", help="write the three long demo traces instead, one file each")
@@ -82,12 +82,14 @@ def _heads(parser: argparse.ArgumentParser) -> None:
 
 
 def _policies(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fit-lre", nargs="+", metavar="PATH", help="fit the weights of the policy lre on these traces instead of listing")
+    parser.add_argument(
+        "--fit-lre", nargs="+", metavar="PATH", help="instead of listing, fit the weights of the lre policy on these traces"
+    )
     parser.add_argument(
         "--fit-probing-rag",
         nargs="+",
         metavar="PATH",
-        help="fit the probe of pamer:recall=probing-rag for the profile's model on these labelled traces instead of listing",
+        help="instead of listing, fit the probe of pamer:recall=probing-rag for the profile's model on these labelled traces",
     )
     parser.add_argument(
         "--out", metavar="FILE", help="where to write the weights as JSON; with --fit-probing-rag the default is the workspace"
@@ -95,7 +97,7 @@ def _policies(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:
-    named = f"ids of imported traces, trace files and folders, or {study_options.WORKSPACE}: all of the workspace"
+    named = f"ids of imported traces, trace files or folders, or {study_options.WORKSPACE} for all traces of the workspace"
     parser.add_argument("traces", nargs="*", metavar="TRACE", help=named)
     parser.add_argument(
         "--policy",
@@ -107,10 +109,10 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     engine(parser)
     parser.add_argument("--fresh", action="store_true", help="discard stored runs and recompute them")
     parser.add_argument("--prices", metavar="NAME|FILE.toml", default="", help=f"price table (see pamer-lab prices; default: {PRICES})")
-    parser.add_argument("--table", metavar="FILE.md", default="", help="also write cost against evidence by policy, as Markdown")
+    parser.add_argument("--table", metavar="FILE.md", default="", help="also write a Markdown table of cost and evidence by policy")
     parser.add_argument("--heads", metavar="NAME|FOLDER", default="", help=HEADS_HELP)
     parser.add_argument("--estimate", action="store_true", help="print the models, tokens and time needed, and stop")
-    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and stated deviations")
+    parser.add_argument("--list", action="store_true", help="list the policies with their parameters and known deviations")
 
 
 def _runs(parser: argparse.ArgumentParser) -> None:
@@ -132,36 +134,38 @@ def _whatif(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of runs, or of traces (then their finished runs)")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run ids, or trace ids (for the newest finished run of each policy)")
     parser.add_argument("--out", metavar="FILE.html", default="report.html", help="output file; FILE.zip is written next to it")
-    parser.add_argument("--growth", action="store_true", help="add the context growth over all these runs")
-    parser.add_argument("--prices", metavar="NAME", default="", help=f"price table of costs (see pamer-lab prices; default: {PRICES})")
+    parser.add_argument("--growth", action="store_true", help="add a section on context growth over all these runs")
+    parser.add_argument("--prices", metavar="NAME", default="", help=f"price table for costs (see pamer-lab prices; default: {PRICES})")
     parser.add_argument(
-        "--study", action="append", default=[], metavar="ID", help="add a study of the workspace, or a sample result by name"
+        "--study", action="append", default=[], metavar="ID", help="add a study from the workspace, or a sample result by name"
     )
-    parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table of the paper")
+    parser.add_argument("--published", action="append", default=[], metavar="TABLE", help="add a table from the paper")
     parser.add_argument(
         "--arena", action="append", default=[], metavar="ID", help="add the results of an arena (see pamer-lab arena --list)"
     )
-    parser.add_argument("--against", metavar="POLICY", default="base", help="policy that an arena's pairs compare with (default: base)")
-    parser.add_argument("--title", default="", help="headline of the page")
+    parser.add_argument("--against", metavar="POLICY", default="base", help="policy that arena results are compared with (default: base)")
+    parser.add_argument("--title", default="", help="title of the page")
     parser.add_argument("--no-text", action="store_true", help="omit the text of traces, summaries and recalled memories")
     scan(parser)
-    parser.add_argument("--max-mb", type=float, default=10.0, metavar="MB", help="maximum size of the page (default: 10)")
-    parser.add_argument("--config", metavar="FILE", default="", help="recreate the report that a zip's config.json describes")
+    parser.add_argument("--max-mb", type=float, default=MAX_MB, metavar="MB", help=f"maximum size of the page (default: {MAX_MB:g})")
+    parser.add_argument("--config", metavar="FILE", default="", help="recreate a report from the config.json in its zip")
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="`list` shows the names")
+    parser.add_argument("name", metavar="NAME", help="name of the benchmark; `list` shows all names")
     parser.add_argument(
         "paths",
         metavar="PATH",
         nargs="*",
-        help="`traces` and `hindsight`: files or folders of traces (default of `traces`: those that come with the package)",
+        help="for `traces` and `hindsight`: trace files or folders (default for `traces`: the packaged demo traces)",
     )
     counted = "kills (`crash`), sessions (`load`), cases (`fuzz`), blocks (`replay`) or traces (`scale`; `hindsight`, shortest first)"
-    parser.add_argument("--count", type=int, metavar="N", help=f"how many {counted}")
-    parser.add_argument("--part", action="append", metavar="NAME", help="only this part of `replay` or `start`; may be repeated")
+    parser.add_argument("--count", type=int, metavar="N", help=f"number of {counted}")
+    parser.add_argument(
+        "--part", action="append", metavar="NAME", help="run only this part of `replay`, `scale` or `start`; may be repeated"
+    )
 
 
 def _app(parser: argparse.ArgumentParser) -> None:
@@ -169,29 +173,25 @@ def _app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         choices=["files", "required"],
-        help="what requires the token in the printed link: reading files on this computer (default), or everything (for shared machines)",
+        help="what the token in the printed link protects: reading files on this computer (default), or everything (for shared machines)",
     )
 
 
 COMMANDS: dict[str, Command] = {
-    "doctor": Command("doctor", "show devices, models, heads and the store, and how to get what is missing", _none),
+    "doctor": Command("doctor", "show devices, models, heads and storage, and how to install what is missing", _none),
     "import": Command("import_", "read trace files and folders into the workspace", _import),
     "extract": Command(
-        "extract", "compute the frozen model's states at every decision point and cache them in the workspace", study_options.extract
+        "extract", "compute the frozen model's hidden states at every decision point and cache them in the workspace", study_options.extract
     ),
     "generate": Command("generate", "write labelled synthetic traces", _generate),
-    "arena": Command(
-        "arena", "let an agent act on the context that each policy gives it, and compare success, tokens and cost", live_options.arena
-    ),
+    "arena": Command("arena", "run an agent under each context policy, and compare success, tokens and cost", live_options.arena),
     "prepare": Command("prepare", "verify and prepare the embedded weights once, so that later starts are fast", _none),
     "memory": Command("memory", "check the stored memories: orphans, missing blocks, hash mismatches, duplicates", _memory),
     "audit": Command(
         "audit", "list, export, import or check step selections and their reviews, or measure agreement between reviewers", _audit
     ),
-    "heads": Command(
-        "heads", "list the heads that can vote, show one set, test one on labelled traces, or remove one trained here", _heads
-    ),
-    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and needs", _policies),
+    "heads": Command("heads", "list the available heads, show one set, test it on labelled traces, or remove one trained here", _heads),
+    "policies": Command("policies", "list the policies with their parameters, sources, facts, deviations and requirements", _policies),
     "prices": Command("prices", "list the price tables: cache reads, cache writes, uncached input and output, with source and date", _none),
     "replay": Command("replay", "replay recorded traces through context policies; actions are fixed", _replay),
     "runs": Command("runs", "list stored runs, export runs to a file, or import runs from one", _runs),
@@ -201,20 +201,22 @@ COMMANDS: dict[str, Command] = {
         "train", "train probes (capacity x hint), the teacher and Recent2 students, and write the controller's heads", study_options.train
     ),
     "layerwise": Command(
-        "layerwise", "how well each layer predicts compression and recall needs, with last-token and mean pooling", study_options.layerwise
+        "layerwise",
+        "measure how well each layer predicts compression and recall needs, with last-token and mean pooling",
+        study_options.layerwise,
     ),
     "controls": Command(
         "controls", "compare the hidden state with controls that need no model, on the same splits", study_options.controls
     ),
     "compact": Command(
-        "compact", "token share, AUROC, F1 and agreement of every compact context, compared with the full one", study_options.compact
+        "compact", "compare every compact context with the full one: token share, AUROC, F1 and agreement", study_options.compact
     ),
     "annotate": Command("annotate", "label memory needs with a language model (rubric: docs/annotation.md)", study_options.annotate),
     "label": Command("label", "label memory needs from what later actions used (rule: docs/hindsight.md)", study_options.label),
-    "bench": Command("bench", "run one benchmark; every number is a ratio within the run", _bench),
+    "bench": Command("bench", "run one benchmark; results are ratios within the run", _bench),
     "serve": Command("serve", "put a context policy between any agent and a model server, and record every session", live_options.serve),
     "run": Command("run", "run an agent behind the live proxy, and print its tokens and cost: pamer-lab run -- COMMAND…", live_options.run),
     "live": Command("live", "list recorded live sessions, or show one with all its requests", live_options.live),
     "app": Command("app", "start the dashboard on 127.0.0.1:8501", _app),
 }
-"""Command name -> where it is, its help and its options."""
+"""Command name -> its module, help and options."""

@@ -1,4 +1,4 @@
-"""`pamer-lab policies`: every policy with what it does, takes and needs, where it comes from and where it deviates."""
+"""`pamer-lab policies`: every policy with its description, parameters, needs, sources and deviations."""
 
 import argparse
 import json
@@ -42,9 +42,9 @@ def _named(missing: dict[str, str]) -> set[str]:
 
 
 def _fit(paths: list[str], out: str | None) -> dict[str, Any]:
-    """Fit the regression of `lre` and write it down, with what it was fitted on."""
+    """Fit the regression of `lre` and write it to a file, with what it was fitted on."""
     if not out:
-        raise InputError("--fit-lre needs --out FILE, where the weights are written")
+        raise InputError("--fit-lre needs --out FILE to write the weights to")
     traces = [trace for path in paths for trace in read_traces(path)]
     fitted = lre.fit(traces, ", ".join(Path(path).name for path in paths))
     Path(out).write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
@@ -52,7 +52,7 @@ def _fit(paths: list[str], out: str | None) -> dict[str, Any]:
 
 
 def _fit_drafts(paths: list[str], out: str | None, factory: Factory) -> dict[str, Any]:
-    """Fit the probe of `recall=probing-rag` and write it down, with what it was fitted on."""
+    """Fit the probe of `recall=probing-rag` and write it to a file, with what it was fitted on."""
     traces = [trace for path in paths for trace in read_traces(path)]
     path = Path(out) if out else factory.workspace.path / FOLDER / f"{factory.model_name}.json"
     refuse_in_reviewer_mode("Fitting a probe")
@@ -70,7 +70,7 @@ def _said(done: int, count: int) -> None:
 def show(result: dict[str, Any]) -> None:
     if "probing_rag" in result:
         fitted = result["probing_rag"]
-        found = "" if fitted["auroc"] is None else f", AUROC {fitted['auroc']:.2f} on questions left out"
+        found = "" if fitted["auroc"] is None else f", AUROC {fitted['auroc']:.2f} on held-out questions"
         points = counted(fitted["points"], "labelled point")
         print(f"fitted on {points} of {fitted['questions']:,} questions ({fitted['positives']:,} positive){found}: {result['path']}")
         return

@@ -1,4 +1,4 @@
-"""`pamer-lab replay TRACE... --policy NAME[,NAME...]`: recorded traces through policies."""
+"""`pamer-lab replay TRACE... --policy NAME[,NAME...]`: replay recorded traces through policies."""
 
 import argparse
 import shlex
@@ -19,6 +19,7 @@ from pamer_lab.blocks.calls import tool_tokens
 from pamer_lab.cli import say
 from pamer_lab.commands import policies
 from pamer_lab.commands.engine import engine_facts, engine_of
+from pamer_lab.commands.option_groups import without_folder
 from pamer_lab.counts import counted
 from pamer_lab.errors import InputError
 from pamer_lab.factory import Factory
@@ -45,7 +46,7 @@ from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.ingest import import_paths
 
 LINE_EVERY = 10.0
-"""Seconds between two progress lines where stderr is no terminal."""
+"""Seconds between two progress lines if stderr is not a terminal."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     tokens = factory.tokens
     trace_ids = _trace_ids(args.traces, workspace, tokens)
     asked_for = {word.strip().partition(":")[0] for word in args.policy.split(",")}
-    # What a group brought in and no trace has the recorded calls for is left out; what was named is tried and fails with its reason.
+    # A policy from a group is left out if no trace has the recorded calls it needs; one that was named is tried and fails with its reason.
     for name, reason in refused([name for name in names if name.partition(":")[0] not in asked_for], trace_ids, workspace).items():
         say(f"{name} is left out: {reason}")
         names.remove(name)
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace) -> str:
-    """Cost against evidence as Markdown, with how it was made."""
+    """Cost against evidence as Markdown, with the command that made it."""
     found, runs = result["frontier"], result["runs"]
     kinds = "; ".join(sorted({f"{run['tokens_kind']} with {run['tokenizer']}" for run in runs}))
     turns = [len(run["turns"]) for run in runs if run["policy"] == runs[0]["policy"]] or [0]
@@ -99,7 +100,9 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
         *_unsure([point["policy"] for point in found["points"]]),
     ]
     policy = ["--policy", args.policy] if args.policy else []
-    made = ["pamer-lab", "replay", "TRACES", *policy, "--prices", prices.name, "--table", "FILE.md"]
+    given = (("--profile", args.profile, "embedded"), ("--heads", args.heads, ""), ("--turn-limit", str(args.turn_limit), "0"))
+    more = [word for name, value, default in given if value != default for word in (name, without_folder(value))]
+    made = ["pamer-lab", "replay", "TRACES", *policy, *more, "--prices", prices.name, "--table", "FILE.md"]
     parts = (
         "Where the cost comes from, each part relative to the base agent's bill. `previous request only`: the cost if the cache kept no "
         "older request. Breaks: requests that do not begin with the previous one."
@@ -114,13 +117,13 @@ def _table(result: dict[str, Any], prices: PriceTable, args: argparse.Namespace)
 
 
 def _unsure(names: list[str]) -> list[str]:
-    """A sentence with the policies that no code and no paper describes, where there are some."""
+    """A sentence that lists the policies described by neither code nor a paper, if there are any."""
     found = [name for name in names if not {"code", "paper"} & {basis for basis, _ in parse_policy(name).facts}]
     return [f"Known from notes or our own inference only: {', '.join(sorted(found))}."] if found else []
 
 
 def _policies(given: str, factory: Factory) -> list[str]:
-    """Names as they were given, groups as their policies that can run here; what cannot is said."""
+    """The given names, with groups expanded to their policies that can run here; the others are reported."""
     names, others = expanded(given or ",".join(DEFAULT_POLICIES), factory)
     for name, reason in others.items():
         say(f"{name} is left out: {reason}")
@@ -128,7 +131,7 @@ def _policies(given: str, factory: Factory) -> list[str]:
 
 
 def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) -> list[str]:
-    """Ids as they are, and those of the whole workspace; files and folders are imported first."""
+    """The given ids, or all of the workspace; files and folders are imported first."""
     ids: list[str] = []
     for name in given:
         if name == ALL:
@@ -147,7 +150,7 @@ def _trace_ids(given: list[str], workspace: Workspace, tokens: MessageTokens) ->
 
 
 def _report() -> Callable[[BatchProgress], None]:
-    """Progress on stderr: one line that renews itself on a terminal, a line now and then elsewhere."""
+    """Progress on stderr: one line that updates in place on a terminal, otherwise a line every `LINE_EVERY` seconds."""
     last = time.monotonic()
 
     def report(progress: BatchProgress) -> None:
@@ -212,7 +215,7 @@ def _result(
 
 
 def _verdicts(found: dict[str, list[tuple[Run, list[Fate]]]], costs: dict[str, float]) -> list[Verdict]:
-    """Each policy against base, or against the first one where base was not asked for."""
+    """Each policy compared with base, or with the first one if there is no run of base."""
     accounts = [
         account(
             policy,
@@ -232,7 +235,7 @@ def show(result: dict[str, Any]) -> None:
         print(
             f"{counted(found['runs'], 'run')}, {counted(found['turns'], 'turn')}; "
             f"loads {', '.join(found['models']) or 'no model'}, reads at most "
-            f"{found['read_tokens']:,} tokens; {_range(found['least'], found['seconds'])} ({found['basis']}); stored runs included"
+            f"{found['read_tokens']:,} tokens; {_range(found['least'], found['seconds'])} ({found['basis']}); includes stored runs"
         )
         return
     if "runs" not in result:
@@ -265,10 +268,10 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _range(least: float, seconds: float) -> str:
-    """Two figures where other programs slow the machine down now and may end."""
+    """The time, or a range if other programs are slowing the machine down."""
     if seconds < APART * least:
         return f"about {_seconds(seconds)} s"
-    return f"{_seconds(least)} to {_seconds(seconds)} s, as other programs are using this machine"
+    return f"{_seconds(least)} to {_seconds(seconds)} s, because other programs are using this machine"
 
 
 def _seconds(value: float) -> str:
@@ -279,7 +282,7 @@ def _show_cheapest(found: dict[str, Any]) -> None:
     """Over several traces: the cheapest policy at each level of evidence."""
     for row in found["cheapest"] if found["traces"] > 1 else []:
         if row["policy"] is None:
-            print(f"{row['level']} % evidence: no policy keeps as much")
+            print(f"{row['level']} % evidence: no policy keeps that much")
             continue
         cost = f"{row['cost_vs_base']:.2f} of base [{row['cost_low']:.2f}, {row['cost_high']:.2f}]"
         kept = f"{row['evidence_pct']:.1f} % in context [{row['evidence_low']:.1f}, {row['evidence_high']:.1f}]"

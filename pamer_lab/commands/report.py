@@ -7,6 +7,7 @@ from typing import Any
 
 from pamer_lab.analysis.published import sample_names
 from pamer_lab.cli import say
+from pamer_lab.commands.option_groups import MAX_MB, without_folder
 from pamer_lab.commands.scanning import show_findings
 from pamer_lab.errors import InputError
 from pamer_lab.policies.registry import parse_policy
@@ -55,7 +56,7 @@ def _config(args: argparse.Namespace, workspace: Workspace) -> ReportConfig:
         return read_config(args.config)
     heads = [head for name in args.runs for head in _heads(name, workspace)]
     if not heads and not args.study and not args.published and not args.arena:
-        raise InputError("name at least one run or trace; `pamer-lab replay` prints the ids of runs")
+        raise InputError("name at least one run or trace; `pamer-lab replay` prints run ids")
     runs = tuple(dict.fromkeys(choice_of(head) for head in heads))
     sections: list[Any] = [
         ReplaySection(trace_id=trace_id, runs=tuple(choice for choice in runs if choice.trace_id == trace_id))
@@ -88,7 +89,7 @@ def _baseline(runs: tuple[RunChoice, ...]) -> str:
 
 
 def _command(args: argparse.Namespace) -> str:
-    """The command line that makes this report again, without places of this machine."""
+    """The command that makes this report again; of files it has the names only, so that no path of this machine is in the page."""
     words = ["pamer-lab", "report", *args.runs]
     words += ["--growth"] if args.growth else []
     words += [word for name in args.study for word in ("--study", name)] + [
@@ -97,6 +98,9 @@ def _command(args: argparse.Namespace) -> str:
     words += [word for name in args.arena for word in ("--arena", name)]
     words += ["--against", args.against] if args.arena and args.against != "base" else []
     words += ["--no-text"] if args.no_text else []
+    words += ["--title", args.title] if args.title else []
+    words += ["--prices", without_folder(args.prices)] if args.prices else []
+    words += ["--max-mb", f"{args.max_mb:g}"] if args.max_mb != MAX_MB else []
     words += ["--config", Path(args.config).name] if args.config else ["--redact", args.redact]
     return shlex.join([*words, "--out", Path(args.out).name])
 

@@ -1,6 +1,6 @@
-"""`pamer-lab run -- COMMAND…`: an agent behind a proxy of its own, with a summary at the end.
+"""`pamer-lab run -- COMMAND…`: run an agent behind its own proxy, with a summary at the end.
 
-Base-URL variables are set for the child process alone; nothing of the user's configuration changes.
+Base-URL variables are set only for the child process; the user's configuration does not change.
 """
 
 import argparse
@@ -22,20 +22,20 @@ from pamer_lab.workspace import Workspace
 
 NOT_FOUND = 127
 DASHBOARD = "http://127.0.0.1:8501/live"
-"""The Live page where `pamer-lab app` is started without a port."""
+"""The Live page of `pamer-lab app` on its default port."""
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if not words:
-        raise InputError("run needs the agent to start: pamer-lab run -- COMMAND…")
+        raise InputError("run needs the agent's command: pamer-lab run -- COMMAND…")
     workspace = Workspace()
     openai, anthropic = upstreams(args.upstream)
     live = build(workspace, openai, options_of(args), anthropic=anthropic)
     warmed(live)
     before = {thread.record.session: len(thread.record.asked) for thread in live.desk.threads.all()}
     with running(workspace, live, args.port) as found:
-        say(f"{words[0]} runs behind {found.url} with the policy {found.policy}")
+        say(f"{words[0]} runs behind {found.url} with policy {found.policy}")
         code = _child(words, child_environment(found.url), quiet=args.json)
     prices = find_prices(args.prices, workspace.path)
     threads = [live.desk.threads.get(name) for name in live.desk.threads.places() if name != OUTSIDE]
@@ -45,19 +45,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _page(rows: list[dict[str, Any]]) -> str:
-    """Where a running dashboard shows the session; of several the one with the most turns."""
+    """Where a running dashboard shows the session, or the one with the most turns if there are several."""
     longest = max(rows, key=lambda row: row["turns"], default=None)
     return DASHBOARD + (f"?session={quote(longest['session'])}" if longest else "")
 
 
 def _child(words: list[str], environment: dict[str, str], *, quiet: bool) -> int:
-    """The agent's exit code; with --json what it prints goes to stderr."""
+    """The agent's exit code; with --json its output goes to stderr."""
     try:
         with subprocess.Popen(words, env=environment, stdout=sys.stderr if quiet else None) as child:
             while True:
                 try:
                     return child.wait()
-                except KeyboardInterrupt:  # the agent got it too; it may take its time
+                except KeyboardInterrupt:  # the agent received it too; wait until it ends
                     continue
     except FileNotFoundError:
         say(f"{words[0]}: command not found")
@@ -81,8 +81,8 @@ def _totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> None:
     totals = result["totals"]
     cost, tokens = totals["cost"], totals["tokens"]
-    relative = f"{cost['vs_base']:.2f} x passing through (simulated)" if cost["vs_base"] is not None else "unknown"
-    print(f"\n{counted(len(result['sessions']), 'session')}, {counted(totals['turns'], 'turn')} with the policy {result['policy']}")
+    relative = f"{cost['vs_base']:.2f} x pass-through (simulated)" if cost["vs_base"] is not None else "unknown"
+    print(f"\n{counted(len(result['sessions']), 'session')}, {counted(totals['turns'], 'turn')} with policy {result['policy']}")
     print(f"  tokens: the client sent {tokens['client']:,}, the model saw {tokens['model']:,}")
     print(f"  cost: {relative}; edits: {totals['edits']}; fallbacks: {totals['fallbacks']}")
     print(f"  page: {result['page']} while `pamer-lab app` runs; or: pamer-lab live list")

@@ -6,7 +6,7 @@ from pamer_lab.counts import counted
 from pamer_lab.redaction import Scan, summary
 
 LISTED = 20
-"""Findings printed; all of them are in the JSON."""
+"""Number of findings printed; the JSON has all of them."""
 
 
 def scan_facts(scan: Scan) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def show_findings(result: dict[str, Any]) -> None:
     """What the scan found and what became of it."""
     for row in result["found"]:
         print(
-            f"{row['kind']}: {row['different']:,} different in {counted(row['places'], 'place')}, "
+            f"{row['kind']}: {row['different']:,} distinct in {counted(row['places'], 'place')}, "
             f"{'redacted' if row['redacted'] else 'left in'}"
         )
     for finding in result["findings"][:LISTED]:

@@ -1,4 +1,4 @@
-"""Options of the commands that label decision points, read the frozen model at them and train probes on what it says."""
+"""Options of the commands that label decision points, extract hidden states there and train probes on them."""
 
 import argparse
 
@@ -9,21 +9,19 @@ FUTURE_HELP = (
     "none: the model sees what the agent saw; action: also the recorded next action, like the paper's annotator (default: %(default)s)"
 )
 STUDENTS_LAYER = (
-    "layer of students and heads; preferred: by validation; teacher: where the teacher reads (default: preferred; final for paper)"
+    "layer of students and heads; preferred: by validation; teacher: the teacher's layer (default: preferred; profile paper: final)"
 )
-CONDITIONS_LAYER = (
-    "layer at which all conditions are read; preferred: by validation on the Full Context (default: preferred; final for paper)"
-)
-HINT_HELP = "context hint in the students' input (default: none; faithful for paper)"
-TEACHER_HELP = "full: students also learn from probes on the full context (default); none: from labels alone"
+CONDITIONS_LAYER = "layer for all conditions; preferred: by validation on the Full Context (default: preferred; profile paper: final)"
+HINT_HELP = "context hint in the students' input (default: none; profile paper: faithful)"
+TEACHER_HELP = "full: students also learn from probes on the full context (default); none: they learn from labels alone"
 FUTURES = ("none", "action")
 SEEDS = "0,1,2,3,4"
 HORIZON = 5
 SPLITS = ("question", "source")
 CAPS = "8K,16K"
-STATES_MEMORY_HELP = "states in memory at once; if a study has more, probes read them from the workspace in parts (default: 4000)"
+STATES_MEMORY_HELP = "maximum megabytes of hidden states in memory; a larger study reads them from the workspace in parts (default: 4000)"
 WORKSPACE = "@workspace"
-"""In place of traces: all labelled ones of the workspace."""
+"""Given instead of traces: all traces of the workspace; for studies, all labelled ones."""
 
 
 def _states_memory(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +29,18 @@ def _states_memory(parser: argparse.ArgumentParser) -> None:
 
 
 def _megabytes(text: str) -> float:
-    size = float(text)
+    try:
+        size = float(text)
+    except ValueError:
+        size = 0.0
     if not 0 < size < float("inf"):
-        raise argparse.ArgumentTypeError(f"a number of megabytes above 0, not {text}")
+        raise argparse.ArgumentTypeError(f"must be a number of megabytes above 0, not {text[:20]!r}")
     return size
 
 
 def study(parser: argparse.ArgumentParser) -> None:
     """Options that all studies have."""
-    traces = f"labelled trace files or folders, ids of imported traces, or {WORKSPACE}: all labelled ones"
+    traces = f"labelled trace files or folders, ids of imported traces, or {WORKSPACE} for all labelled traces of the workspace"
     parser.add_argument("traces", nargs="+", metavar="TRACE", help=traces)
     parser.add_argument("--seeds", default=SEEDS, help="split and initialisation seeds (default: %(default)s)")
     history(parser)
@@ -59,13 +60,15 @@ def study(parser: argparse.ArgumentParser) -> None:
 
 def extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", nargs="+", metavar="TRACE", help="a file, a folder, or the id of an imported trace")
-    parser.add_argument("--contexts", default="full,recent2", help="full, current, recentK; separated by commas")
-    parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="whether the context-token hint is added")
+    parser.add_argument(
+        "--contexts", default="full,recent2", help="comma-separated contexts: full, current, recentK (default: %(default)s)"
+    )
+    parser.add_argument("--hint", choices=["none", "faithful"], default="none", help="context-token hint to add (default: %(default)s)")
     parser.add_argument("--probe-prompt", default=None, metavar="TEXT|@FILE", help=PROMPT_HELP)
     history(parser)
     engine(parser)
-    parser.add_argument("--layers", default="all", help="all, or names such as block_4,final")
-    parser.add_argument("--poolings", default="last,mean", help="last, mean")
+    parser.add_argument("--layers", default="all", help="all, or names such as block_4,final (default: %(default)s)")
+    parser.add_argument("--poolings", default="last,mean", help="last, mean (default: %(default)s)")
 
 
 def train(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +76,7 @@ def train(parser: argparse.ArgumentParser) -> None:
     _states_memory(parser)
     parser.add_argument("--contexts", default="recent2", help="compact contexts of the students (default: %(default)s)")
     parser.add_argument("--layer", default="", help=STUDENTS_LAYER)
-    parser.add_argument("--layers", default="all", help="layers among which preferred chooses (default: %(default)s)")
+    parser.add_argument("--layers", default="all", help="layers that preferred chooses from (default: %(default)s)")
     parser.add_argument("--hint", choices=("none", "faithful"), default="", help=HINT_HELP)
     parser.add_argument("--teacher", choices=("full", "none"), default="full", help=TEACHER_HELP)
     parser.add_argument(
@@ -100,8 +103,8 @@ def compact(parser: argparse.ArgumentParser) -> None:
     study(parser)
     _states_memory(parser)
     parser.add_argument("--conditions", default="all", help="comma-separated names or groups, or all (default: %(default)s)")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="about N decision points, the same share of every question")
-    parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="which sample (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="use about N decision points, the same share of every question")
+    parser.add_argument("--sample-seed", type=int, default=0, metavar="S", help="seed of the sample (default: %(default)s)")
     parser.add_argument("--layer", default="", help=CONDITIONS_LAYER)
     parser.add_argument("--caps", default=CAPS, help="evidence caps for Top3 by embedding, in tokens (default: %(default)s)")
     parser.add_argument("--estimate", action="store_true", help="print the estimated tokens and time, and stop")
@@ -122,7 +125,7 @@ def label(parser: argparse.ArgumentParser) -> None:
         "traces",
         nargs="+",
         metavar="TRACE",
-        help=f"trace files or folders (they are imported), ids of imported traces, or {WORKSPACE}: all of the workspace",
+        help=f"trace files or folders (which are imported), ids of imported traces, or {WORKSPACE} for all traces of the workspace",
     )
     engine(parser)
     parser.add_argument("--rule", choices=["hindsight"], default="hindsight", help="how labels are made (default: %(default)s)")

@@ -30,7 +30,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 SEED_END = 2**32
-"""Seeds lie below this: what every generator takes."""
+"""Seeds must be below this; every random generator accepts them."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Setting:
     checks: list[str]
     """The leak check of each split, in words."""
     history: str
-    """Which history the decision states are taken of, in words."""
+    """Which history the decision states come from, in words."""
     workspace: Workspace
     probe_prompt: str = ""
-    """Goes before each trace's own system text in every input."""
+    """Prepended to each trace's own system text in every input."""
     memory: int = STATES_MEMORY
-    """Bytes of states that may be in memory."""
+    """Maximum bytes of hidden states in memory."""
 
     @property
     def origins(self) -> list[str]:
@@ -86,7 +86,7 @@ def read_setting(args: argparse.Namespace) -> Setting:
 
 
 def probe_prompt(text: str | None, profile: Profile) -> str:
-    """The probe system prompt of a command, from a file where it begins with @; None takes the profile's."""
+    """The probe system prompt: `text`, or the contents of a file if it begins with @; None uses the profile's."""
     if text is None:
         return profile.probe_system_prompt
     if not text.startswith("@"):
@@ -98,7 +98,7 @@ def probe_prompt(text: str | None, profile: Profile) -> str:
 
 
 def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
-    """Traces of files and folders, of ids in the workspace, and all labelled ones of the workspace."""
+    """Traces from files and folders, or by workspace id; `@workspace` adds all labelled ones of the workspace."""
     files = [name for name in names if name != ALL and (Path(name).exists() or not name.startswith("t-"))]
     ids = [name for name in names if name != ALL and name not in files]
     if ALL in names:
@@ -113,7 +113,7 @@ def find_traces(names: Sequence[str], workspace: Workspace) -> list[Trace]:
 
 
 def each_once(traces: Iterable[Trace]) -> list[Trace]:
-    """The first of each trace id, in their order; one id with two contents is refused, because either could be meant."""
+    """The first trace of each id, in order; an id with two different contents is refused, because either could be meant."""
     kept: dict[str, Trace] = {}
     repeated = 0
     for trace in traces:
@@ -122,7 +122,7 @@ def each_once(traces: Iterable[Trace]) -> list[Trace]:
         if _studied(first) != _studied(trace):
             places = " and ".join(one.source.path if one.source else "the workspace" for one in (first, trace))
             raise InputError(
-                f"trace {trace.trace_id} is given twice with different messages, labels or memory operations ({places}); give one of them"
+                f"trace {trace.trace_id} is given twice with different messages, labels or memory operations ({places}); pass just one"
             )
     if repeated:
         say(f"skipped {repeated} duplicate traces")
@@ -135,7 +135,7 @@ def _studied(trace: Trace) -> tuple[Any, ...]:
 
 
 def first_replicas(traces: Sequence[Trace], count: int) -> list[Trace]:
-    """The first `count` traces of each question, in their order; zero keeps all."""
+    """The first `count` traces of each question, in order; zero keeps all."""
     seen: Counter[str] = Counter()
     kept: list[Trace] = []
     for trace in traces:
@@ -154,14 +154,14 @@ def parse_seeds(text: str) -> list[int]:
     if wrong := [seed for seed in seeds if not 0 <= seed < SEED_END]:
         raise InputError(f"--seeds takes numbers from 0 to {SEED_END - 1}, not {wrong[0]}")
     if wrong := [seed for seed, times in Counter(seeds).items() if times > 1]:
-        raise InputError(f"--seeds names {wrong[0]} twice; the same split would count as two")
+        raise InputError(f"--seeds names {wrong[0]} twice; one split would be counted twice")
     if len(seeds) > MOST_DIFFERENCES:
         raise InputError(f"--seeds takes at most {MOST_DIFFERENCES} numbers (the exact paired test tries every sign), not {len(seeds)}")
     return seeds
 
 
 def layer_name(frozen: FrozenModel, text: str) -> str:
-    """One layer of the model by its name, `block:4` being written for `block_4`; any other name is answered with those there are."""
+    """The name of one of the model's layers (`block:4` also means `block_4`); the error for an unknown name lists the known ones."""
     name, known = text.replace(":", "_"), layer_names(frozen)
     if name not in known:
         raise UnknownNameError("layer", text, list(known))
@@ -169,7 +169,7 @@ def layer_name(frozen: FrozenModel, text: str) -> str:
 
 
 def command_line(args: argparse.Namespace, **options: str) -> str:
-    """The command that gives the same study again, without what only concerns this machine."""
+    """The command that reproduces the study, without options that concern only this machine."""
     words = ["pamer-lab", args.command, *args.traces]
     if args.replicas:
         options["replicas"] = str(args.replicas)
@@ -193,7 +193,7 @@ def command_line(args: argparse.Namespace, **options: str) -> str:
 
 
 def finish(args: argparse.Namespace, setting: Setting, study: Study) -> dict[str, Any]:
-    """Store the study, with the history it is about, and return what the command prints as JSON."""
+    """Store the study with the history it used, and return what the command prints as JSON."""
     rebuilt = {"history": "recorded"} if setting.decisions.history == "recorded" else {}
     rebuilt |= {"split_by": args.split_by} if args.split_by != "question" else {}
     study = replace(study, settings=study.settings | rebuilt, notes=study.notes | {"history": setting.history, "labels": setting.origins})

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def heads_name(text: str) -> str:
-    """The name under which `--heads` registers: the name itself, or the folder's; refused before anything is trained."""
+    """The name under which `--heads` registers: the given name, or that of the folder; a bad one is refused before training."""
     if not text:
         return ""
     name = text if is_name(text) else Path(text).expanduser().resolve().name
@@ -83,7 +83,7 @@ def heads_name(text: str) -> str:
 
 
 def _keep(heads: HeadSet, text: str, name: str, setting: studying.Setting) -> dict[str, Any]:
-    """Register the heads, and write them to a folder where one was named."""
+    """Register the heads, and write them to a folder if one was given."""
     if not text:
         return {}
     kept = register(heads, name, setting.workspace.path)
@@ -99,7 +99,7 @@ def _reference(lab: Lab, banks: dict[str, Bank], place: str) -> tuple[list[dict[
 
 
 def _facts(setting: studying.Setting, command: str, rows: list[dict[str, Any]], teacher: Fitted | None) -> dict[str, Any]:
-    """What the artefact says about how its heads were made; without a teacher the students are the plain ones."""
+    """How the heads were made, for the artefact; without a teacher, the students are those trained on labels alone."""
     own = next(row for row in rows if row["target"] == "compression" and ("KD" in row["name"]) == (teacher is not None))
     metrics = {name: {key: found[key] for key in ("mean", "sd", "seeds")} for name, found in own["metrics"].items()}
     return {

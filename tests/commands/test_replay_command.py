@@ -93,10 +93,21 @@ def test_people_get_a_table_and_the_caveat(workspace: Workspace, trace_file: Pat
     assert "periodic-summary:n=5:mode=reset:keep=1" in capsys.readouterr().out
 
 
+def test_a_table_names_the_command_that_makes_it_again(
+    workspace: Workspace, trace_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "t.md"
+    assert main(["replay", str(trace_file), "--policy", PLAIN, "--turn-limit", "4", "--table", str(out)]) == 0
+    made = out.read_text().splitlines()[-1]
+    assert f"--policy {PLAIN} --turn-limit 4 --prices" in made and str(tmp_path) not in made
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["replay"], "trace"),
+        (["serve", "--upstream", "http://127.0.0.1:9", "--deadline", "-1"], "--deadline"),
+        (["serve", "--upstream", "http://127.0.0.1:9", "--window", "-5"], "--window"),
         (["replay", "t-none", "--policy", "base"], "t-none"),
         (["replay", "t-none", "--policy", "bass"], "'bass'"),
         (["replay", "TRACE", "--policy", "pamer:vote=9"], "'pamer:vote=9'"),

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import html
 import json
 import re
 import zipfile
@@ -204,11 +205,18 @@ def test_the_command_takes_runs_studies_and_tables_and_refuses_what_it_does_not_
         "--published",
         "ablation",
         "--no-text",
+        "--title",
+        "Two policies",
+        "--prices",
+        "no-cache",
+        "--max-mb",
+        "3",
         "--out",
         str(out),
         "--json",
     ]
     assert main(arguments) == 0
+    assert "--title 'Two policies' --prices no-cache --max-mb 3 " in html.unescape(out.read_text()) and str(tmp_path) not in out.read_text()
     told = json.loads(capsys.readouterr().out)
     assert told["sections"] == ["replay", "growth", "study", "published"] and told["path"] == str(out)
     assert told["bytes"] == out.stat().st_size and told["zip_bytes"] == out.with_suffix(".zip").stat().st_size
