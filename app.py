@@ -1,4 +1,4 @@
-"""The router: which pages there are; and the server they run on. Start it with `make run` or `pamer-lab app`."""
+"""The router with the list of pages, and the server they run on. Start it with `make run` or `pamer-lab app`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ if __name__ != "__main__":  # `streamlit run` imports this file once for the ser
 
     @asynccontextmanager
     async def ready(server: Any) -> AsyncIterator[None]:
-        """The home page is ready before the link to it is printed and the first request is answered."""
+        """Wait for the home page, within limits, before the link to it is printed and the first request is answered."""
         send_at_once()
         await warmed(warming)
         async with announced(server):

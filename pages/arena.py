@@ -36,7 +36,7 @@ def main() -> None:
             "what forgetting costs: repeated searches and wrong answers."
         )
         hint = "" if reviewer_mode() else " Start one below: the default takes about a minute and needs no model."
-        st.info(f"No arena yet.{hint}")
+        st.info(f"No arena has been played yet.{hint}")
         form(opened=True)
         return
     settle("arena", list(known), next(iter(known)))
@@ -80,7 +80,7 @@ def main() -> None:
     with right:
         tasks = [entry for entry in result["tasks"] if entry["policy"] not in result["bounds"]]
         figure = drawing("arena-tokens", (picked, len(tasks), str(tasks)), lambda colours: tokens_over_tasks(tasks, colours))
-        show_chart("Tokens over tasks", figure, f"{said}main and auxiliary tokens of each task, n = {n}.", key="arena-tokens")
+        show_chart("Tokens per task", figure, f"{said}main and auxiliary tokens of each task, n = {n}.", key="arena-tokens")
     st.subheader("Differences from base on the same tasks")
     table(pair_rows(result), height=table_height(len(result["pairs"]), most=320))
     st.subheader("Outcome by task")

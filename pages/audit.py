@@ -41,7 +41,7 @@ def case(entry: Entry, shown: list[Entry], reviewer: str, names: dict[str, str],
         if head is not None and row["trace_id"] in names:
             place = {"trace": row["trace_id"], "policies": ["base", head.policy], "policy": head.policy, "turn": str(row["turn"])}
             st.page_link("pages/replay.py", label="Replay", icon=":material/replay:", query_params=place, help="Open this turn in Replay")
-        with st.container(horizontal=True, vertical_alignment="center", width="content"):  # they stay in one line
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):  # keeps them on one line
             moves(shown, entry)
     facts(row, head, versions()[MEMORIES.name])
     review_form(row, entry, shown, reviewer, known.details)

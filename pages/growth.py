@@ -43,13 +43,13 @@ from pamer_lab.ui.shared.words import HINTS
 
 VIEWS = ["By family", "One chart"]
 MOST_NAMES = 5
-# Names of traces that are left out. (A bare string here would be drawn on the page.)
+# Excluded traces that are named. (A bare string here would be drawn on the page.)
 
 
 def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, str], controls: DeltaGenerator) -> None:
-    """Means of all policies; `asked` is how many traces the reader chose, `names` what traces are called."""
+    """Means of all policies. `asked`: how many traces the reader chose; `names`: display names by trace id."""
     turns, means = turns_and_means(runs)
-    # Far below the line it would only squeeze the chart.
+    # If all means are far below it, the line would only squeeze the chart.
     near = float(means["mean_active"].max() or 0) * 4 >= REFERENCE_LINE
     single = controls.toggle(
         "Show each trace",
@@ -61,7 +61,7 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
     if len(policies) > MOST_BANDS:
         families = controls.segmented_control("View", VIEWS, default=VIEWS[0], key="view", bind="query-params", required=True) == VIEWS[0]
         if not families:
-            highlight = controls.multiselect("Highlight", policies, key="highlight", bind="query-params", placeholder="all lines alike")
+            highlight = controls.multiselect("Highlight", policies, key="highlight", bind="query-params", placeholder="none")
     reference = controls.toggle(
         "128K line", value=near, key="line128", bind="query-params", help="For reference only; no limit is enforced."
     )
@@ -102,12 +102,12 @@ def chart(runs: pl.DataFrame, policies: list[str], asked: int, names: dict[str, 
 
 
 def follow_choice() -> None:
-    """Put the chosen traces in the URL; traces that a link wanted and that are missing are dropped."""
+    """Put the chosen traces in the URL; traces of a link that are missing here are dropped."""
     st.query_params["traces"] = ",".join(st.session_state["traces"])
 
 
 def only_common(runs: pl.DataFrame, policies: list[str], names: dict[str, str]) -> pl.DataFrame:
-    """Runs of the traces that every policy has; names the excluded traces."""
+    """The runs of traces that every policy was replayed on; the page names the excluded traces."""
     complete = complete_traces(runs, policies)
     left_out = [names.get(name, name) for name in runs["trace_id"].unique().sort() if name not in complete]
     if left_out:
@@ -191,9 +191,9 @@ def main() -> None:
         on_change=follow_choice,
     )
     if not chosen and not found.complete:
-        st.caption(f"Compared: {len(fitting):,} of {found.fitting:,} traces that fit, those stored last. Choose filters to see others.")
+        st.caption(f"Comparing {len(fitting):,} of {found.fitting:,} matching traces, the most recently stored. Use filters to see others.")
     if gone:
-        st.warning(f"This workspace does not have {counted(len(gone), 'trace')} of this link: {in_code(', '.join(gone), 200)}.")
+        st.warning(f"Not in this workspace: {counted(len(gone), 'trace')} from this link ({in_code(', '.join(gone), 200)}).")
     elif chosen or asked:
         st.query_params["traces"] = ",".join(chosen)
     profile = choose_profile(right)
@@ -217,7 +217,7 @@ def main() -> None:
         return
     present = [policy for policy in policies if policy in set(runs["policy"])]
     if background().current is not None:
-        # What is under way would leave out every trace that it has not reached.
+        # A running batch would exclude every trace that it has not reached yet.
         present = covering(runs, present)
         runs = runs.filter(pl.col("policy").is_in(present))
     results(runs, present, known, len(trace_ids), link, partial(every_policy, trace_ids, policies, factory))

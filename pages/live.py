@@ -1,4 +1,4 @@
-"""Live: agents that run through the proxy now or ran before, what the model saw of each request, and why."""
+"""Live: current and past agent sessions through the proxy, what the model saw of each request, and why."""
 
 import streamlit as st
 

@@ -36,7 +36,7 @@ from pamer_lab.ui.shared.widgets import choose_part
 from pamer_lab.ui.shared.words import HINTS
 
 CHART = 230
-# Pixels of the first chart: the opened turn is next to it on the first screen. (A bare string here would be drawn on the page.)
+# Pixels of the first chart, so that the open turn next to it fits on the first screen. (A bare string here would be drawn on the page.)
 
 
 def start_over() -> None:
@@ -103,9 +103,9 @@ def ledger(run: Run, turn: int) -> None:
 
 @part
 def inspect(runs: list[Run], run: Run, trace: Trace) -> None:
-    """What moves with the turn. Another policy redraws the page, since the tables below are about it.
+    """Everything that depends on the turn. Choosing another policy redraws the page, since the tables below depend on it.
 
-    The first chart is sent before the opened turn and the second after it: the browser draws one while the server goes on.
+    The first chart is sent before the open turn and the second after it, so that the browser draws one while the server continues.
     """
     leave_removed()
     charts, opened = st.columns([6, 5], gap="medium")
@@ -153,7 +153,7 @@ def main() -> None:
     head, picker, link = st.columns([2, 6, 1.2], vertical_alignment="bottom")
     head.title("Replay")
     with picker:
-        # A trace that PaMER was replayed on shows most; a demo only where there is nothing else.
+        # Prefer a trace with a PaMER run, which shows most; open a demo only if there is no other trace.
         names = [row["trace_id"] for row in rows if not row["demo"]] or [row["trace_id"] for row in rows]
         replayed = policies_of_traces(names)
         first = next((name for name in names if ("pamer", True) in replayed.get(name, ())), "")

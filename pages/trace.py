@@ -86,7 +86,7 @@ def charts(stored: StoredTrace, transcript: Transcript) -> None:
 
 @part
 def reading(stored: StoredTrace, transcript: Transcript) -> None:
-    """What moves with the block: its mark in the charts, search, outline and text."""
+    """Everything that depends on the block: its mark in the charts, search, outline and text."""
     leave_removed()
     charts(stored, transcript)
     block, hit = navigation(transcript)
@@ -109,7 +109,7 @@ def main() -> None:
     asked = out_of_range("block", len(transcript.sizes))
     if asked is not None:
         st.warning(
-            f"Block {asked:,} in this link does not exist; this trace has {len(transcript.sizes):,}, counted from 0. The first one is open."
+            f"Block {asked:,} in this link does not exist: the trace has {len(transcript.sizes):,} blocks, counted from 0. Block 0 is open."
         )
     facts(stored, transcript)
     details(stored)

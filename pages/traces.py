@@ -1,4 +1,4 @@
-"""Traces, the home page: where to drop a trace, a picture of the demo or of one's own trace, and the library."""
+"""Traces, the home page: the drop zone, a chart of the demo or of the user's own trace, and the library."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ INTRODUCTION = "See what the model still had in context at each turn, why the re
 
 
 def first_screen(demo: Demo | None, own: dict[str, Any] | None, *, offer_demo: bool) -> None:
-    """Where to drop a trace, next to a picture or the result of the last import."""
+    """The drop zone, next to a chart or the result of the last import."""
     if reviewer_mode():
         if demo:
             picture(demo)
@@ -43,7 +43,7 @@ def main() -> None:
     demo = None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title("Traces", width="stretch")
-        if rows and st.toggle("Tour", value=only_demo, key="tour", bind="query-params", help="Show a picture of the demo and the tour."):
+        if rows and st.toggle("Tour", value=only_demo, key="tour", bind="query-params", help="Show the demo chart and the tour."):
             demo = find_demo(rows)
     st.markdown(INTRODUCTION)
     first_screen(demo, own_trace(rows), offer_demo=not catalogue(Filters(owners="demo")).fitting)
@@ -57,7 +57,7 @@ def main() -> None:
             turns, tokens = (sum(row[name] for row in found.rows) for name in ("turns", "tokens"))
             size = f" · {counted(turns, 'turn')} · {short(tokens)} tokens"
         else:
-            size = f". The table has the {len(found.rows):,} that were stored last; search or filter to see others."
+            size = f". The table shows the {len(found.rows):,} most recently stored; search or filter to see others."
         st.caption(f"{found.fitting:,} of {counted(found.total, 'trace')}{size}")
         library_table(found.rows)
     else:

@@ -16,26 +16,26 @@ from pamer_lab.config import WORKSPACE_VARIABLE
 from pamer_lab.jobs import LINES_VARIABLE, Line, OneAtATime, Process, Work
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
-STOPPED = "stopped; hidden states that were finished are kept, and starting again continues from there"
+STOPPED = "stopped; finished hidden states are kept, and starting again continues from there"
 
 
 @dataclass
 class Job(Work):
-    """Some commands under way or ended."""
+    """A list of commands, running or ended."""
 
     commands: tuple[tuple[str, ...], ...]
     """Words after `pamer-lab`."""
     said: str = field(default="", compare=False)
-    """The last sentence of the command."""
+    """The last message of the command."""
     number: int = field(default=0, compare=False)
-    """Which of the commands runs."""
+    """Index of the current command."""
     study_ids: list[str] = field(default_factory=list, compare=False)
     """Studies that are finished."""
     began: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def words(self) -> str:
-        """The command that runs, as one would type it."""
+        """The current command, as typed in a terminal."""
         return shlex.join(["pamer-lab", *self.commands[min(self.number, len(self.commands) - 1)]])
 
 
@@ -47,7 +47,7 @@ class StudyJobs(OneAtATime[Job]):
         self.workspace = workspace
 
     def start(self, commands: Sequence[Sequence[str]]) -> Job:
-        """Start a job; while another runs, it waits for it in a queue. The same job is not queued twice."""
+        """Start a job, or queue it behind the running one. The same job is not queued twice."""
         refuse_in_reviewer_mode("Starting a study", self.workspace)
         return self.queue(lambda: Job(tuple(tuple(command) for command in commands)), self._run)
 
@@ -67,7 +67,7 @@ class StudyJobs(OneAtATime[Job]):
         process.stop_on(job.stopping)
         found: Line | None = None
         for line in process.answers(Line):
-            job.progress = line.progress  # a sentence ends the stage that the last progress was about
+            job.progress = line.progress  # a message ends the stage that the last progress belonged to
             job.said = line.said or job.said
             if line.result is not None or line.error:
                 found = line
@@ -75,4 +75,4 @@ class StudyJobs(OneAtATime[Job]):
         if found is not None and found.result is not None:
             job.study_ids.append(str(found.result["study_id"]))
         else:
-            job.error = found.error if found is not None else f"the study ended with code {code} and no message"
+            job.error = found.error if found is not None else f"the study exited with code {code} and no message"

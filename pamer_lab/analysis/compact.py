@@ -27,7 +27,7 @@ RETRIEVERS = (
 )
 UNCAPPED = "embedding-top3"
 ABOUT_TEXT = ("evidence_tokens", "reads", "inputs_over_the_limit", "points_unlike_recency", "points_cap_changed")
-"""What a row says of the text it read (`contexts.overlap`); None where it does not apply."""
+"""Facts of a row about the text it read (`studies.compact.study.overlap`); None if they do not apply."""
 
 Line = dict[str, Any]
 """One line of a table: `condition`, `label`, `group`, `tokens_pct`, cells `<target>_<metric>` with `_sd`, and `published`."""
@@ -56,7 +56,7 @@ def expanded_table(study: Study) -> list[Line]:
 
 
 def retrieval_table(study: Study) -> list[Line]:
-    """Random, recency, words and embedding, in the paper's order (Appendix B.4)."""
+    """Random, recency, lexical and embedding retrieval, in the paper's order (Appendix B.4)."""
     lines = {line["condition"]: line for line in expanded_table(study)}
     return [lines[name] for name in RETRIEVERS if name in lines]
 
@@ -69,13 +69,13 @@ def budget_table(study: Study) -> list[Line]:
 
 
 def over_the_limit(study: Study) -> str:
-    """Which conditions gave the model more than it can read, in a sentence; empty where none did."""
+    """A sentence that names the conditions whose inputs exceed what the model reads; empty if there are none."""
     over = [line for line in expanded_table(study) if line["inputs_over_the_limit"]]
     if not over:
         return ""
     named = ", ".join(f"{line['label']} at {line['inputs_over_the_limit']:,} of {line['points']:,} points" for line in over)
     return (
-        f"Over the {study.settings['input_limit']:,} tokens that the model reads, and so read without the middle, though counted in full: "
+        f"Inputs over the model's limit of {study.settings['input_limit']:,} tokens are read without their middle, but counted in full: "
         f"{named}."
     )
 
@@ -158,12 +158,12 @@ def _line(rows: dict[str, dict[str, Any]]) -> Line:
 
 
 def cell(lines: Sequence[Line], condition: str, key: str) -> Any:
-    """One value of a table; None where the study has no such condition."""
+    """One value of a table; None if the study has no such condition."""
     return next((line[key] for line in lines if line["condition"] == condition), None)
 
 
 def best_line(lines: Sequence[Line], key: str) -> int | None:
-    """The best compact condition of a column; the full context is what they are measured against and takes no part."""
+    """Index of the best compact condition of a column; the full context is the reference and is excluded."""
     known = [(line[key], number) for number, line in enumerate(lines) if line[key] is not None and line["group"] != FULL.heading]
     if len(known) < 2:
         return None
@@ -171,7 +171,7 @@ def best_line(lines: Sequence[Line], key: str) -> int | None:
 
 
 def caps_of(study: Study | None) -> tuple[int, ...]:
-    """The evidence caps a study measured; the paper's where it measured none."""
+    """The evidence caps that a study measured, or else the paper's."""
     names = study.settings.get("conditions", []) if study is not None else []
     return tuple(int(cap) for name in names if (cap := name.partition("-cap")[2])) or CAPS
 
@@ -181,8 +181,8 @@ RECURRENT = ("gru512", "gru512-similarity5")
 
 
 State = Literal["holds", "does not hold", "not tested"]
-"""`holds`: in all of its pairs. `does not hold`: in some pair that was tested. `not tested`: neither, because the two conditions of a
-pair read equal blocks at every point, so that the corpus cannot tell them apart."""
+"""`holds`: every pair is in the claimed order. `does not hold`: some tested pair is not. `not tested`: no tested pair fails, but in some
+pair both conditions read the same blocks at every point, so that the corpus cannot tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def orderings(study: Study) -> list[dict[str, Any]]:
 
 
 def _checked(claim: Claim, lines: dict[str, Line]) -> dict[str, Any] | None:
-    """None where the study measured only a part of the claim."""
+    """None if the study did not measure every condition of the claim."""
     pairs = []
     for above, below in claim.pairs:
         if above not in lines or below not in lines:

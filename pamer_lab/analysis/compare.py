@@ -26,9 +26,9 @@ COLUMNS: dict[str, Any] = {
 def compare(runs: Sequence[Run], traces: Iterable[Trace] = ()) -> pl.DataFrame:
     """One row per run, in the order given; the columns are in `docs/python.md`.
 
-    `runs`: of one trace or several. Each is compared with the `base` run of its trace among them, or else with the first run of its
-    trace; only runs of as many turns, counted with the same tokenizer, are compared.
-    `traces`: what was replayed. Whether evidence was in context is looked up in them; null for a run whose trace is not here.
+    `runs`: of one or several traces. Each is compared with the `base` run of its trace, or else with the first one, among the runs with
+    the same number of turns and the same tokenizer.
+    `traces`: the replayed traces, needed for the evidence columns, which are null for a run whose trace is not given.
     """
     known = {trace.trace_id: trace for trace in traces}
     used: dict[tuple[str, int], list[Use]] = {}

@@ -1,8 +1,8 @@
-"""Policies against a window and a periodic summary that use as many tokens.
+"""Policies compared with a sliding window and a periodic summary that use the same number of tokens.
 
-A yardstick is a policy with one size, run at two or more sizes; the base agent is its largest. Between two sizes, evidence and cost are
-interpolated in pooled tokens. Differences are paired by task, with 95 % bootstraps over tasks; a resample in which the policy uses fewer
-tokens than the smallest size has no difference and is left out. Pure: knows runs as costs and rates.
+A yardstick is a policy with one size parameter, run at two or more sizes; the base agent is its largest. Between two sizes, evidence and
+cost are interpolated in pooled tokens. Differences are paired by task, with 95 % bootstraps over tasks; a resample in which the policy's
+tokens are outside the range of sizes has no difference and is left out. Pure: knows runs as costs and rates.
 """
 
 import re
@@ -18,14 +18,14 @@ BASE = "base"
 RESAMPLES = 1_000
 _SUMMED = ("tokens", "base_tokens", "kept", "uses", "cost", "base")
 _BELOW = [1, 3, 5]
-"""The sums that others are divided by."""
+"""Indices of the denominators in `_SUMMED`."""
 _SIZED = re.compile(rf"({'|'.join(YARDSTICKS)})(:\d+)?")
 
 
 def equal_tokens(by_policy: Mapping[str, Sequence[Outcome]], *, seed: int = 0) -> list[dict[str, Any]]:
-    """One row per policy and yardstick, over the traces that all of them have; none where a yardstick ran at one size only.
+    """One row per policy and yardstick, over the traces they share; no rows for a yardstick that ran at one size only.
 
-    A policy with fewer tokens than the smallest size has no yardstick there: its row has no difference.
+    The row of a policy whose tokens are outside the range of sizes has no difference.
     """
     rows = []
     for yardstick in YARDSTICKS:
@@ -63,7 +63,7 @@ def _sums(part: Sequence[Outcome], tasks: Sequence[str], common: set[str]) -> li
 
 
 def _against(totals: Any) -> tuple[float, float] | None:
-    """Percentage points of evidence, and cost relative to base, that the first policy has over the others at its tokens."""
+    """The first policy minus the yardstick at the same tokens: evidence in percentage points, and cost relative to base."""
     if not totals[:, _BELOW].all():
         return None
     tokens, kept, cost = (totals[:, at] / totals[:, at + 1] for at in (0, 2, 4))
@@ -75,14 +75,14 @@ def _against(totals: Any) -> tuple[float, float] | None:
 
 
 def equal_tokens_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as a Markdown table, most evidence first."""
+    """The rows as a Markdown table, by yardstick, most evidence first."""
     lines = [
-        "| policy | tokens vs base | yardstick at equal tokens | evidence, points | cost vs base |",
+        "| policy | tokens vs base | yardstick at equal tokens | evidence difference, points | cost difference, × base |",
         "| --- | ---: | --- | ---: | ---: |",
     ]
     for row in sorted(rows, key=_best_first):
         cells = (
-            ("no size uses so few tokens", "")
+            ("outside the range of sizes", "")
             if row["evidence_difference"] is None
             else (signed_range(row, "evidence", 1), signed_range(row, "cost", 2))
         )
@@ -96,7 +96,7 @@ def _best_first(row: Mapping[str, Any]) -> tuple[str, bool, float]:
 
 
 def signed_range(row: Mapping[str, Any], unit: str, digits: int) -> str:
-    """A difference with its sign, and its interval where several tasks give one."""
+    """A signed difference, with its interval if there are several tasks."""
     if row["tasks"] < 2 or row[f"{unit}_low"] is None:
         return f"{row[f'{unit}_difference']:+.{digits}f}"
     return f"{row[f'{unit}_difference']:+.{digits}f} [{row[f'{unit}_low']:+.{digits}f}, {row[f'{unit}_high']:+.{digits}f}]"

@@ -1,4 +1,4 @@
-"""Evidence in context against cost relative to the base agent: one point per policy, and which one is cheapest at a level of evidence.
+"""Evidence in context against cost relative to the base agent: one point per policy, and the cheapest one at each level of evidence.
 
 Costs and evidence are pooled over a policy's traces; intervals are 95 % bootstraps over tasks. `cost_parts` says where the cost comes
 from. Pure: knows runs as costs and rates.
@@ -20,9 +20,9 @@ RESAMPLES = 2_000
 
 
 def frontier(outcomes: Iterable[Outcome], *, seed: int = 0) -> dict[str, Any]:
-    """Points by policy, cheapest first, the cheapest policy at each level of evidence, and all against yardsticks at equal tokens.
+    """Points by policy, cheapest first; the cheapest policy at each level of evidence; and comparisons at equal tokens.
 
-    `frontier` marks the points that no other beats: none costs at most as much and has at least as much evidence in context.
+    `frontier` marks the Pareto frontier: no other point is at least as good in cost and evidence in context, and better in one of them.
     """
     by_policy: dict[str, list[Outcome]] = {}
     for entry in outcomes:
@@ -42,7 +42,7 @@ def _traces(outcomes: Iterable[Outcome]) -> int:
 
 
 def without_times(found: Mapping[str, Any]) -> str:
-    """What the model assumes where traces have no timestamps; empty where all have."""
+    """What the cost model assumes for traces without timestamps; empty if all have them."""
     if not found["untimed"] or found["untimed"] == found["traces"] == 1:
         return NO_TIMES if found["untimed"] else ""
     share = f"{found['untimed']:,} of {counted(found['traces'], 'trace')}"
@@ -57,7 +57,7 @@ def _beats(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _point(policy: str, part: Sequence[Outcome], seed: int) -> dict[str, Any] | None:
-    """A policy's point; None where the base agent costs nothing."""
+    """A policy's point; None if the base agent costs nothing."""
     tasks = sorted({entry.task for entry in part})
     sums = np.array([[sum(getattr(entry, name) for entry in part if entry.task == task) for name in _SUMMED] for task in tasks])
     total = dict(zip(_SUMMED, sums.sum(axis=0).tolist(), strict=True))
@@ -89,7 +89,7 @@ _SUMMED = ("cost", "base", "kept", "uses", "tokens", "base_tokens", "read", "sen
 
 
 def _interval(above: Any, below: Any) -> tuple[float | None, float | None]:
-    """The middle 95 % of ratios; resamples in which nothing is below are left out."""
+    """The middle 95 % of the ratios; resamples with a zero denominator are left out."""
     some = below > 0
     if not some.any():
         return None, None
@@ -98,9 +98,9 @@ def _interval(above: Any, below: Any) -> tuple[float | None, float | None]:
 
 
 def _cheapest(points: Sequence[Mapping[str, Any]], level: int) -> dict[str, Any]:
-    """The cheapest policy with at least so much evidence in context; none where no policy has that much.
+    """The cheapest policy with at least `level` percent of the evidence in context, if there is one.
 
-    Where nothing is cheaper than the base agent it is the base agent, not a policy that never acted.
+    If nothing is cheaper than the base agent, it is the base agent and not a policy that never acted.
     """
     enough = [point for point in points if point["evidence_pct"] is not None and point["evidence_pct"] >= level]
     enough.sort(key=lambda point: (point["cost_vs_base"], point["policy"] != "base"))
@@ -120,7 +120,7 @@ def as_markdown(found: Mapping[str, Any]) -> str:
         cost, kept = _ranged(point, "cost", "cost_vs_base", 2), _ranged(point, "evidence", "evidence_pct", 0)
         rest = f"{tokens} | {point['mean_peak']:,.0f} | {100 * point['uncached_share']:.0f} %"
         lines.append(f"| {name} | {point['traces']} | {point['changed']} | {cost} | {kept} | {rest} |")
-    lines += ["", "| evidence at least | cheapest policy | cost vs base | evidence in context |", "| --- | --- | ---: | ---: |"]
+    lines += ["", "| minimum evidence | cheapest policy | cost vs base | evidence in context |", "| --- | --- | ---: | ---: |"]
     for row in found["cheapest"]:
         cells = (
             [row["policy"], _ranged(row, "cost", "cost_vs_base", 2), _ranged(row, "evidence", "evidence_pct", 0)]
@@ -141,7 +141,7 @@ def _ranged(row: Mapping[str, Any], prefix: str, name: str, digits: int) -> str:
 
 
 def cost_parts(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per policy, pooled over its runs, cheapest first; without policies whose base agent costs nothing."""
+    """One row per policy, pooled over its runs, cheapest first; policies whose base agent costs nothing are left out."""
     by_policy: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         by_policy.setdefault(run["policy"], []).append(run)
@@ -170,7 +170,7 @@ def parts_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     """The rows as a Markdown table."""
     lines = [
         "| policy | cost vs base | read | written | uncached | output | auxiliary | previous request only "
-        "| compressions | breaks | at no compression |",
+        "| compressions | breaks | breaks without compression |",
         "| --- |" + " ---: |" * 10,
     ]
     for row in rows:

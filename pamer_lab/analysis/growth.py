@@ -29,13 +29,13 @@ STORED = [
     "demo",
 ]
 COUNTING = ["tokenizer", "tokens_kind"]
-"""How a run's tokens were counted: from its head, since a trace may be counted otherwise."""
+"""How a run's tokens were counted: from its head, since its trace may be counted differently."""
 RUN_COLUMNS = [*STORED, *COUNTING, "heads"]
-"""`heads`: the hash of those that voted; empty where none did."""
+"""`heads`: the hash of the classifier heads that voted; empty if none did."""
 
 
 class _Head(msgspec.Struct):
-    """What is read of a run's head."""
+    """The fields that are read from a run's head."""
 
     tokenizer: str
     tokens_kind: str
@@ -44,8 +44,8 @@ class _Head(msgspec.Struct):
 
 
 def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None, trace_ids: Iterable[str] | None = None) -> pl.DataFrame:
-    """One row per finished run, or per one of these, or of these traces; of several of one policy and trace, the one to compare is last
-    (`newest_runs`)."""
+    """One row per finished run, optionally only those with these ids or of these traces. Among runs of one policy and trace, the one to
+    compare is last (`newest_runs`)."""
     column, wanted = ("run_id", run_ids) if run_ids is not None else ("trace_id", trace_ids)
     if not workspace.path.exists() or not workspace.database.exists(RUNS):
         return pl.DataFrame(schema=dict.fromkeys(RUN_COLUMNS, pl.String))
@@ -63,23 +63,23 @@ def run_table(workspace: Workspace, run_ids: Iterable[str] | None = None, trace_
 
 
 def with_heads(runs: pl.DataFrame, heads: str) -> pl.DataFrame:
-    """Runs in which these heads voted (by hash), none did, or the policy names its own; an empty hash keeps all."""
+    """Runs in which the heads with this hash voted, no heads voted, or the policy names its own; an empty hash keeps all."""
     own = pl.col("policy").str.contains(":heads=", literal=True)
     return runs.filter((pl.col("heads") == heads) | (pl.col("heads") == "") | own) if heads else runs
 
 
 def newest_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """One run per policy, trace and profile: the newest, one over all turns before one with a limit."""
+    """One run per policy, trace and profile: the newest, but a run over all turns takes precedence over one with a limit."""
     return runs.unique(["policy", "trace_id", "profile"], keep="last", maintain_order=True)
 
 
 def opened_with(rows: Sequence[Mapping[str, Any]]) -> Owners:
-    """Whose traces a comparison opens with: the user's own where there are any."""
+    """Whose traces a comparison opens with: the user's own if there are any."""
     return "my traces" if any(not row["demo"] for row in rows) else "all"
 
 
 def covering(runs: pl.DataFrame, policies: Sequence[str]) -> list[str]:
-    """Those of the policies that have as many traces as the one with the most, in their order."""
+    """The policies that have as many traces as the one with the most, in the given order."""
     counts = dict(runs.group_by("policy").agg(pl.col("trace_id").n_unique()).iter_rows()) if not runs.is_empty() else {}
     most = max((counts.get(policy, 0) for policy in policies), default=0)
     return [policy for policy in policies if most and counts.get(policy, 0) == most]
@@ -92,7 +92,7 @@ def complete_traces(runs: pl.DataFrame, policies: Collection[str]) -> set[str]:
 
 
 def missing_runs(runs: pl.DataFrame, policies: Iterable[str], trace_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Traces that each policy was not replayed on yet; a policy that lacks none is left out."""
+    """Traces that each policy has not been replayed on yet; policies without missing traces are left out."""
     have = set(zip(runs["policy"].to_list(), runs["trace_id"].to_list(), strict=True)) if not runs.is_empty() else set()
     found = {policy: [trace_id for trace_id in trace_ids if (policy, trace_id) not in have] for policy in policies}
     return {policy: names for policy, names in found.items() if names}
@@ -105,7 +105,7 @@ def turn_table(workspace: Workspace, runs: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(
             schema={"policy": pl.String, "trace_id": pl.String, "t": pl.Int32, "active_tokens": pl.Int64, "raw_tokens": pl.Int64}
         )
-    # Beyond a few hundred ids one pass over the table is faster than a filter that names each, unless most rows are of other runs.
+    # Beyond a few hundred ids, one pass over the table is faster than a filter that names each, unless most rows are of other runs.
     ids = runs["run_id"].to_list()
     named = len(ids) <= 400 or workspace.database.count(RUNS) > 4 * len(ids)
     filters = [is_in("run_id", part) for part in in_parts(ids)] if named else [""]
@@ -167,9 +167,10 @@ NO_DOMAIN = "all"
 
 
 def recorded_scores(workspace: Workspace, trace_ids: Iterable[str]) -> dict[str, Any]:
-    """Score averages of these traces, with how many recorded a reward (None where none did), and the tokens their source recorded.
+    """Score averages of the traces that recorded a reward (None if none did), and the tokens their sources recorded.
 
-    `tokens_per_trace` is the mean of input and output over the `usage_traces` with both a reward and recorded usage.
+    `traces` counts all given traces. `tokens_per_trace` is the mean of input and output over the `usage_traces`, which have both a reward
+    and recorded usage.
     """
     rows: list[dict[str, Any]] = []
     used: list[int] = []

@@ -1,6 +1,6 @@
 """The tables of the growth page in numbers, for the screen and for files: one row per policy, and one per trace and policy. Pure.
 
-A change is in percent of the baseline's value, negative where there is less; it is null where the baseline has none.
+Changes are in percent of the baseline's value, negative for a decrease; null if the baseline has no value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,8 +59,8 @@ def trace_table(
 ) -> pl.DataFrame:
     """One row per trace and policy: totals, peak, and the change of both against the baseline's run of the same trace.
 
-    Traces with the most tokens come first, and within a trace the policies in their order; `names` is what traces are called,
-    `rewards` what their sources recorded.
+    The largest traces come first; within a trace, policies keep the given order. `names`: display names by trace id; `rewards`: what
+    the sources recorded.
     """
     sizes = dict(runs.group_by("trace_id").agg(pl.col("base_total").max()).iter_rows())
     order = {policy: number for number, policy in enumerate(policies)}

@@ -1,4 +1,4 @@
-"""What a run cost and how much evidence it kept, as the comparisons of policies read it."""
+"""What a run cost and how much evidence it kept, as input to comparisons of policies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The paper's study tables next to a study of this workspace, cell by cell.
 
-Knows which published and measured rows mean the same. A cell is listed only if both sides have it, the measured side with its sd and
+Knows which published and measured rows correspond. A cell is listed only if both sides have it, the measured side with its sd and
 number of seeds. Agreement is not judged, because models and traces differ.
 """
 
@@ -26,7 +26,7 @@ KINDS: dict[str, Kind] = {
     "retrieval": "compact",
     "evidence_caps": "compact",
 }
-"""Published table -> the kind of study that measures the same."""
+"""Published table -> the kind of study that measures the same quantities."""
 CONTROLS = {"Length / Turn": "Length + turn", "Metadata": "Length + turn + tool type", "Hidden (Linear)": "Hidden state, final (linear)"}
 CONDITIONS = {
     "+ Decision KD": "recent2-kd",
@@ -37,7 +37,7 @@ CONDITIONS = {
     "Top3 cap 16K": "embedding-top3-cap16384",
     "Top3 uncapped": "embedding-top3",
 }
-"""Names of the paper's shorter tables -> conditions."""
+"""Names in the paper's shorter tables -> conditions."""
 POLICIES: dict[str, dict[str, str]] = {
     "full_benchmark": {"+ PaMER": "pamer", "+ PaMER+": "pamer+"},
     "method_comparison": {
@@ -51,18 +51,18 @@ POLICIES: dict[str, dict[str, str]] = {
     },
     "ablation": {"PaMER": "pamer", "w/o Recall": "pamer-no-recall", "w/o Compression": "pamer-no-compression"},
 }
-"""Published table -> its rows and the policies here that they can be compared with, for token changes only."""
+"""Published table -> its rows and the policies here to compare them with (token changes only)."""
 LIVE = ("method_comparison", "ablation")
 """Tables of live runs that a policy's verdict quotes: the methods on the same 40 tasks first, then the ablations."""
 BASES = ("DeepSeek-V4-Flash", "Base agent")
-"""Published rows without a method, which changes are against."""
+"""Published rows of the base agent, which changes are relative to."""
 BENCHMARK = "workbuddy-bench-proxy"
-"""The format of traces of the paper's benchmark."""
+"""Trace format of the paper's benchmark."""
 DOMAINS = ("code", "office", "security", "web")
 METRICS = ("auroc", "auprc", "f1", "agreement")
 
 Line = dict[str, Any]
-"""`row`, `here` (what it is called in the study), `target`, `metric`, `published`, `measured`, `sd`, `seeds`."""
+"""`row`, `here` (its name in the study), `target`, `metric`, `published`, `measured`, `sd`, `seeds`."""
 
 
 def comparison(name: str, study: Study) -> list[Line]:
@@ -79,7 +79,7 @@ def comparison(name: str, study: Study) -> list[Line]:
 
 
 def token_changes(published: PublishedTable, runs: pl.DataFrame) -> list[dict[str, Any]]:
-    """Token changes of published methods and of the same policies over these runs; empty for a table that no policy is in.
+    """Token changes of published methods and of the same policies over these runs; empty for a table without comparable policies.
 
     Each line has `row`, `tokens`, `published_pct` (as printed), `policy`, `measured_pct` (None without a run), `traces` and `demo`.
     """
@@ -150,14 +150,14 @@ def live_result(policy: str) -> dict[str, Any] | None:
 
 
 def _rows(published: PublishedTable) -> Iterator[dict[str, Any]]:
-    """Rows that are measured the same way: the layer table ends with a reference that is no linear probe, in a group of its own."""
+    """Rows that are measured the same way here: the layer table ends with a separate reference, which is not a linear probe."""
     for row in published.rows:
         if published.name != "layerwise" or not row.get("group"):
             yield row
 
 
 def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Target, metric and value of a published row; the target is empty where a value belongs to both."""
+    """Target, metric and value of a published row; the target is empty if a value belongs to both."""
     own = next((target for target in TARGETS if target in (str(row.get("group", "")).casefold(), row["label"].casefold())), "")
     for key, value in row.items():
         if not isinstance(value, int | float):
@@ -180,7 +180,7 @@ def _measured_row(name: str, study: Study, row: dict[str, Any], target: str) -> 
 
 
 def _names(name: str, study: Study, row: dict[str, Any]) -> dict[str, str]:
-    """What the study's row must say to mean the published one."""
+    """The fields that identify the study's row for a published one."""
     label = str(row["label"])
     if KINDS[name] == "controls":
         return {"name": CONTROLS.get(label, label)}

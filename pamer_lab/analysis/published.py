@@ -48,7 +48,7 @@ class PublishedTable:
     note: str = field(default="")
 
     def row(self, label: str, **matching: Any) -> dict[str, Any]:
-        """The one row with this label, narrowed by other columns where labels repeat."""
+        """The one row with this label, narrowed by other columns if labels repeat."""
         found = [row for row in self.rows if row["label"] == label and all(row.get(key) == value for key, value in matching.items())]
         if len(found) != 1:
             raise UnknownNameError(f"row of {self.name}", label, [row["label"] for row in self.rows])
@@ -56,13 +56,13 @@ class PublishedTable:
 
 
 def names() -> list[str]:
-    """All tables there are."""
+    """Names of all published tables."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 @cache
 def table(name: str) -> PublishedTable:
-    """One table by name; an unknown name is answered with the known ones."""
+    """One table by name; the error for an unknown name lists the known ones."""
     if name not in names():
         raise UnknownNameError("published table", name, names())
     data = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ SAMPLE_FOLDER = Path(__file__).parent / "sample_study"
 
 
 def sample_names() -> list[str]:
-    """Names of the sample results that are here."""
+    """Names of the sample results that come with the package."""
     return sorted(path.stem for path in SAMPLE_FOLDER.glob("*.json"))
 
 

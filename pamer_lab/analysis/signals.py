@@ -19,7 +19,7 @@ from pamer_lab.workspace import Workspace
 
 FINAL = "final"
 PUBLISHED_BLOCKS = 32
-"""Blocks of the paper's model; its curve is placed by share of depth."""
+"""Blocks of the paper's model; its curve is placed by relative depth."""
 BINS = 31
 
 
@@ -40,7 +40,7 @@ def blocks_of(study: Study) -> int:
 
 
 def preferred_layer(study: Study, target: str) -> str:
-    """The layer that validation chose for a target; empty where the study does not say."""
+    """The layer that validation chose for a target; empty if the study names none."""
     return str((study.notes.get("preferred_layer") or {}).get(target, ""))
 
 
@@ -100,13 +100,13 @@ def published_curve(target: str, pooling: str, blocks: int) -> list[dict[str, An
         label = str(row["label"])
         place = blocks + 0.5 if label.startswith("Final") else int(label.rpartition(" ")[2]) / PUBLISHED_BLOCKS * blocks
         if label.startswith("Final") and any(entry["depth"] == place for entry in found):
-            continue  # the faithful-hint reference, which is no linear probe
+            continue  # the faithful-hint reference, which is not a linear probe
         found.append({"layer": label, "depth": place, "mean": row[f"{target}_auroc"], "sd": row.get(f"{target}_auroc_sd")})
     return found
 
 
 def matching_controls(study: Study, workspace: Workspace) -> Study | None:
-    """The newest controls of the same corpus and model; those of the sample study count too."""
+    """The newest controls of the same corpus and model, or else those of the sample study if they match."""
     for entry in list_studies(workspace):
         if entry["kind"] == "controls" and entry["corpus"] == study.corpus["corpus"] and entry["model"] == study.model:
             return load_study(workspace, entry["study_id"])

@@ -1,7 +1,6 @@
-"""A policy in one sentence: its tokens, priced cost and evidence against a baseline, and what the paper measured of it in live runs.
+"""A policy in one sentence: its tokens, priced cost and evidence against a baseline, and what the paper measured for it in live runs.
 
-Works on sums, so that it reads the same for one trace and a hundred. Costs are passed in (`prices.costs_by_policy`)
-and may be missing.
+Works on sums, so that one trace and a hundred are treated alike. Costs are passed in (`prices.costs_by_policy`) and may be missing.
 Invariant: what was replayed and what was published stay apart, and each names its kind.
 """
 
@@ -15,7 +14,7 @@ from pamer_lab.runs.drops import Drop
 from pamer_lab.runs.evidence import IN_CONTEXT, Fate, survival_rates
 
 Sense = Literal["good", "bad", ""]
-"""Whether a change is for the better; empty where it is neither, or where it cannot be said."""
+"""Whether a change is for the better; empty if it is neutral or cannot be judged."""
 
 
 class Account(Struct, frozen=True):
@@ -26,9 +25,9 @@ class Account(Struct, frozen=True):
     tokens: float
     """Total tokens of all runs, the policy's own model calls included."""
     uses: int | None = None
-    """Pieces of evidence that recorded actions used; None where nobody looked."""
+    """Uses of evidence by recorded actions; None if they were not searched for."""
     kept: int = 0
-    """Those of them that were in the context at that turn: verbatim, restored, or in a summary."""
+    """Uses whose evidence was in the context at that turn: verbatim, restored, or in a summary."""
     dropped: int = 0
     """Blocks that left a request with nothing in their place."""
     cost: float | None = None
@@ -65,7 +64,7 @@ class Verdict(Struct, frozen=True):
     tokens_pct: float | None
     """Change against the baseline, per trace; None for the baseline itself."""
     cost_pct: float | None
-    """The same of the priced cost; None without prices."""
+    """The same for the cost; None without prices."""
     uses: int | None
     kept_pct: float | None
     baseline_kept_pct: float | None
@@ -92,7 +91,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def live_words(self) -> str:
-        """The paper's live result in words; for a policy it did not run, that."""
+        """The paper's live result in words, or that there is none; empty for `base`."""
         if self.policy == "base":
             return ""
         if self.live is None:
@@ -144,13 +143,13 @@ def _change(value: float, base: float) -> float:
 
 
 def signed(value: float) -> str:
-    """`+56.3`, `-11.2`, with the minus that tables and CSVs have; nothing that rounds to zero has a sign."""
+    """`+56.3`, `-11.2`, with a hyphen as the minus sign, as in tables and CSVs; a value that rounds to zero has no sign."""
     text = f"{value:+.1f}"
     return text if float(text) else text[1:]
 
 
 def token_sense(tokens: float, base_tokens: float, cost: float | None, base_cost: float | None) -> Sense:
-    """Whether a change in tokens is for the better: fewer tokens are only where the cost is known and not higher."""
+    """Whether a change in tokens is for the better; judged only if the cost is known and does not change in the other direction."""
     if tokens == base_tokens or cost is None or base_cost is None:
         return ""
     if tokens < base_tokens:

@@ -1,4 +1,4 @@
-"""Charts as plain Plotly figures, without Streamlit: usable in a notebook as on a page.
+"""Charts as plain Plotly figures, without Streamlit, for notebooks and pages alike.
 
 Each function takes runs, studies or frames and the colours of a theme (`LIGHT` or `DARK`), and returns a figure. Plotly is imported when
 the first one is built.

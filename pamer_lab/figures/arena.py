@@ -1,4 +1,4 @@
-"""Charts of the arena: reward against cost between the two bounds, and how an outcome is spread over tasks."""
+"""Charts of the arena: reward against cost between the two bounds, and the tokens of each task."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,13 +36,13 @@ def reward_against_cost(rows: Sequence[dict[str, Any]], colours: dict[Meaning, s
             },
             hovertemplate=f"{row['policy']}: score %{{y:.2f}}, cost %{{x:.4f}}, n = {row['n']}<extra></extra>",
         )
-    figure.update_xaxes(title={"text": "mean cost of a task"}, rangemode="tozero")
+    figure.update_xaxes(title={"text": "mean cost per task"}, rangemode="tozero")
     figure.update_yaxes(title={"text": "score"}, range=[-0.05, 1.08])
     return figure
 
 
 def tokens_over_tasks(tasks: Sequence[dict[str, Any]], colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """Tokens of each task by policy: a box and every task as a point, failed ones open."""
+    """Tokens of each task by policy: a box with every task as a point."""
     import plotly.graph_objects as go
 
     names = list(dict.fromkeys(row["policy"] for row in tasks))
@@ -62,5 +62,5 @@ def tokens_over_tasks(tasks: Sequence[dict[str, Any]], colours: dict[Meaning, st
             customdata=[[row["task"], row["ended"]] for row in own],
             hovertemplate=f"{name}, task %{{customdata[0]}}: %{{y:,}} tokens (%{{customdata[1]}})<extra></extra>",
         )
-    figure.update_yaxes(title={"text": "tokens of a task"}, rangemode="tozero")
+    figure.update_yaxes(title={"text": "tokens per task"}, rangemode="tozero")
     return figure

@@ -1,6 +1,6 @@
 """The trade-off chart: token share against AUROC for both targets, with one labelled mark per condition.
 
-The name with the best AUROC is placed first; one that finds no free place is left to the hover text.
+Names are placed in order of AUROC, best first; one without free space appears only in the hover text.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 HEIGHT = 430
 ROOM = (350, 330)
-"""Pixels a panel has at the least, in a window of 1,024; names that fit there fit in wider ones."""
+"""Minimum size of a panel in pixels, in a window 1,024 wide; names that fit there fit in wider windows."""
 WIDEST = 112
-"""The share of tokens at the right edge, in percent, so that the full context's mark has room."""
+"""Token share at the right edge, in percent; leaves room for the full context's mark."""
 
 
 def tradeoff(
@@ -50,7 +50,7 @@ def tradeoff(
 
 
 def _look(heading: str) -> tuple[Meaning, str]:
-    """Colour and mark of a group; one that no condition has any more stays in the background."""
+    """Colour and mark of a group; a group that no longer exists is drawn faintly."""
     found = next((group.look for group in groups().values() if group.heading == heading), None)
     return (NAMED[found.colour], found.mark) if found else ("faint", "circle")
 
@@ -104,7 +104,7 @@ def _published(figure: Any, points: Sequence[dict[str, Any]], colours: dict[Mean
 
 
 def span(points: Sequence[dict[str, Any]], *, published: bool) -> tuple[float, float]:
-    """The AUROC range of both panels, with some air: marks at the same height mean the same."""
+    """The AUROC range that both panels share, with a margin."""
     values = [point["auroc"] for point in points if point["auroc"] is not None]
     if published:
         values += [point["published_auroc"] for point in points if point["published_auroc"] is not None]
@@ -140,7 +140,7 @@ def _names(
 
 
 def name_positions(points: Sequence[dict[str, Any]], heights: tuple[float, float], *, published: bool = False) -> list[str]:
-    """Where each name goes so that it covers no other name and no mark, the published ones included; "" where there is no room."""
+    """A position for each name where it covers no other name or mark, published ones included; "" if there is none."""
     marks = [(point["published_tokens_pct"], point["published_auroc"]) for point in points] if published else []
     return label_positions(
         [(point["tokens_pct"], point["auroc"]) for point in points],

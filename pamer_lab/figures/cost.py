@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MANY = 8
-"""Points from which on the legend is grouped by family, and only the points that no other beats are labelled."""
+"""With more points, the legend is grouped by family and only points on the Pareto frontier are labelled."""
 SPAN = (0.1, 3.0)
-"""Costs that the axis shows at least; it is logarithmic, so that half and double the base agent's bill are as far from it."""
+"""Minimum range of the cost axis, which is logarithmic: half and double the base agent's cost are equally far from it."""
 SHOWN = (80, 100)
-"""Percent of evidence that the other axis shows at least, so that equal policies do not look far apart."""
+"""Minimum range of the evidence axis in percent, so that similar policies do not look far apart."""
 LEAST = 0.001
-"""What a cost of nothing is drawn at."""
+"""Where a cost of zero is drawn."""
 DRAWN_WIDTH, DRAWN_AROUND = 1_000.0, 80.0
-"""Pixels: about how wide the frontier is drawn, and how much of its height is not the chart itself."""
+"""Pixels: the approximate width of the frontier chart, and the part of its height outside the plot."""
 STROKE_POINTS = 24
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 PART_LOOKS: dict[str, tuple[str, Meaning, str]] = {
@@ -39,7 +39,7 @@ PART_LOOKS: dict[str, tuple[str, Meaning, str]] = {
 
 
 def cost_per_turn(run: Run, cost: RunCost, colours: dict[Meaning, str] = LIGHT, *, shown: range | None = None) -> "Figure":
-    """What each turn is billed, stacked by part; compressions and recalls are marked with the tokens that were written again."""
+    """What each turn is billed, stacked by part; events are marked with the tokens that the cache had to rewrite."""
     import plotly.graph_objects as go
 
     turns = [turn for turn in cost.turns if shown is None or turn.t in shown]
@@ -79,12 +79,12 @@ def _marks(figure: Any, run: Run, turns: Sequence[Any], money: dict[int, dict[st
                 name=action,
                 marker={"symbol": SYMBOLS[action], "color": colours[COLOURS[action]], "size": 8},
                 customdata=[turn.rewritten for turn in found],
-                hovertemplate=f"{SIGNS[action]} {action} at turn %{{x}}: %{{customdata:,}} tokens written again<extra></extra>",
+                hovertemplate=f"{SIGNS[action]} {action} at turn %{{x}}: %{{customdata:,}} tokens rewritten to the cache<extra></extra>",
             )
 
 
 def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """Evidence in context against cost relative to the base agent, a point per policy; those that no other beats are joined."""
+    """Evidence in context against cost relative to the base agent, a point per policy, with a line along the Pareto frontier."""
     import plotly.graph_objects as go
 
     points = [point for point in found["points"] if point["evidence_pct"] is not None]
@@ -108,7 +108,7 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
         y=[point["evidence_pct"] for point in best],
         mode="lines",
         line={"color": colours["faint"], "width": 2, "shape": "hv"},
-        name="not beaten",
+        name="Pareto frontier",
         hoverinfo="skip",
     )
     for point, label, place in zip(points, texts, places, strict=True):
@@ -135,7 +135,7 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
             ),
         )
     figure.add_vline(x=1, line={"color": colours["faint"], "dash": "dot", "width": 1})
-    # On a logarithmic axis an annotation counts in powers of ten.
+    # On a logarithmic axis, an annotation's position is an exponent of ten.
     figure.add_annotation(x=0, y=0, yref="paper", yanchor="bottom", xanchor="left", text="base", showarrow=False)
     figure.update_xaxes(
         title={"text": "cost relative to the base agent (logarithmic)"},
@@ -148,7 +148,7 @@ def frontier(found: dict[str, Any], colours: dict[Meaning, str] = LIGHT) -> "Fig
 
 
 def _labels(points: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Policy -> its label; policies at one place share the label of the first, the base agent before others."""
+    """Policy -> its label; policies at the same place share the label of the first, which is the base agent if it is there."""
     together: dict[Point, list[str]] = {}
     for point in sorted(points, key=lambda point: point["policy"] != "base"):
         together.setdefault((round(point["cost_vs_base"], 3), round(point["evidence_pct"], 1)), []).append(point["policy"])
@@ -156,12 +156,12 @@ def _labels(points: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _spot(cost: float, evidence: float) -> Point:
-    """Where a point lies on the chart: the axis of costs counts in powers of ten."""
+    """A point's position on the chart, with its logarithmic cost axis."""
     return math.log10(max(cost, LEAST)), evidence
 
 
 def _strokes(barred: Sequence[dict[str, Any]], best: Sequence[dict[str, Any]]) -> list[Point]:
-    """Points along everything that is drawn as a line, so that no label is crossed: intervals and the steps of those not beaten."""
+    """Points along all drawn lines (intervals and the steps of the frontier), so that labels avoid them."""
     ends = []
     for point in barred:
         cost, evidence = point["cost_vs_base"], point["evidence_pct"]

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_BANDS = 8
-"""Policies up to which each has its band; with more, bands hide the lines."""
+"""Up to this many policies get bands; with more, bands would hide the lines."""
 MOST_LINES = 240
-"""Lines of single traces that are drawn, all policies together; with more, a browser becomes slow."""
+"""Maximum number of lines of single traces, over all policies; with more, a browser becomes slow."""
 
 
 def drawn_traces(runs: pl.DataFrame) -> list[str]:
-    """Traces that are drawn as lines of their own: all, or as many as there is room for under every policy, the longest first."""
+    """Traces that are drawn as single lines, the longest first: as many as `MOST_LINES` allows with every policy."""
     longest = runs.group_by("trace_id").agg(pl.col("turns").max()).sort(["turns", "trace_id"], descending=[True, False])
     return longest["trace_id"].to_list()[: max(1, MOST_LINES // max(1, runs["policy"].n_unique()))]
 
@@ -39,7 +39,7 @@ def mean_context(
     """Mean context size per turn, and the number of traces still running. `means` comes from `analysis.growth.mean_context`.
 
     One line per policy with its 10 to 90 % band, or with single traces: `singles` has their turns, `names` maps the drawn ones to labels.
-    `highlight`: these keep their looks, all others become faint lines without a name.
+    `highlight`: these policies keep their looks; all others become faint lines without a legend entry.
     """
     from plotly.subplots import make_subplots
 
@@ -53,12 +53,12 @@ def mean_context(
         layout(
             height=460,
             showlegend=True,
-            # All lines at once would hide the chart behind their names.
+            # The names of all single lines at once would hide the chart.
             hovermode="x unified" if singles is None else "closest",
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         )
     )
-    for policy in sorted(policies, key=lambda name: not highlight or name in highlight):  # faint lines first: those after them lie on top
+    for policy in sorted(policies, key=lambda name: not highlight or name in highlight):  # faint lines first, so that the others are on top
         part = means.filter(pl.col("policy") == policy)
         if part.is_empty():
             continue
@@ -90,7 +90,7 @@ def mean_context(
 
 
 def by_family(means: pl.DataFrame, policies: Sequence[str], colours: dict[Meaning, str] = LIGHT) -> "Figure":
-    """A panel per family with its policies; the base agent is in every one, and all share their axes."""
+    """One panel per family of policies; each includes the base agent, and all share their axes."""
     from plotly.subplots import make_subplots
 
     present = {str(policy) for policy in means["policy"].unique()}

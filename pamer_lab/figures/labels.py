@@ -10,10 +10,10 @@ from dataclasses import dataclass
 POSITIONS = ("top center", "bottom center", "middle right", "middle left", "top right", "top left", "bottom right", "bottom left")
 """Plotly's names, in the order they are preferred."""
 LETTER = 5.6
-"""Pixels of a letter at the size of our labels, on average."""
+"""Average width of a letter of our labels, in pixels."""
 LINE = 13.0
 MARK = 7.0
-"""Half the width of a mark, with some air."""
+"""Half the width of a mark plus a margin, in pixels."""
 
 Point = tuple[float, float]
 
@@ -28,7 +28,7 @@ class Box:
     bottom: float
 
     def shared(self, other: "Box") -> float:
-        """Area that both cover."""
+        """Area that both boxes cover."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.bottom, other.bottom) - max(self.top, other.top)
         return wide * high if wide > 0 and high > 0 else 0.0
@@ -47,7 +47,7 @@ def label_positions(
     """A position for each label; `only_free` gives "" to a label that would cover something.
 
     `size` is that of the drawing area in pixels and `area` its ranges (by default those of the points), `marks` are further points
-    that no label should cover. Labels with a higher `priority` choose first, by default those in a crowd.
+    that no label should cover. Labels with a higher `priority` choose first; by default those in crowded areas.
     """
     bounds = area or ranges(points)
     pixels = to_pixels(points, size, bounds)
@@ -88,7 +88,7 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
 
 
 def ranges(points: Sequence[Point]) -> tuple[Point, Point]:
-    """What plotly shows of these points: it leaves about a twentieth free at each side."""
+    """Plotly's default axis ranges for these points: about a twentieth is free at each side."""
 
     def wider(values: Sequence[float]) -> Point:
         low, high = min(values, default=0.0), max(values, default=1.0)

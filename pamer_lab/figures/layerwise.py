@@ -25,9 +25,9 @@ NAMES: dict[Metric, str] = {"auroc": "AUROC", "logit_gap": "logit gap"}
 MARGIN = {"l": 8, "r": 120, "t": 8, "b": 8}
 """Room at the right for the names of reference lines."""
 WRAP = 17
-"""Letters of a line in the names of reference lines."""
+"""Characters per line in the names of reference lines."""
 NEAREST = 0.1
-"""Labels of reference lines are at least this share of the axis apart."""
+"""Minimum distance between labels of reference lines, as a share of the axis."""
 
 
 @dataclass(frozen=True)

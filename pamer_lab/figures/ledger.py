@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_LINES = 8
-"""Lines that tell where the blocks of one turn are."""
+"""Maximum lines of the hover text of one turn."""
 NO_BLOCK = "no earlier block"
 LETTERED = 30
 """Up to this many turns the ledger writes a letter into each cell."""
@@ -24,8 +24,8 @@ LETTERED = 30
 def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = LIGHT) -> "Figure":
     """Where is each block? Rows are blocks, columns are turns, colours are states; `shown` is all turns by default.
 
-    All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing at or clicking anywhere in
-    a column means its turn: each has an invisible point, and plotly takes the nearest.
+    All areas of a state are one path, since a browser draws one path faster than a thousand bars. Pointing or clicking anywhere in
+    a column selects its turn: each column has an invisible point, and plotly takes the nearest.
     """
     import plotly.graph_objects as go
 
@@ -79,7 +79,7 @@ def ledger(run: Run, shown: range | None = None, colours: dict[Meaning, str] = L
 
 
 def _boxes(spans: Sequence[tuple[int, int, int]], inset: float) -> tuple[Any, Any]:
-    """The outlines of spans (turn, first block, one past the last) as one path with breaks; a span that lasts is one box over its turns."""
+    """The outlines of spans (turn, first block, one past the last) as one path with breaks; a lasting span is one box over its turns."""
     boxes: list[list[int]] = []
     newest: dict[tuple[int, int], list[int]] = {}
     for t, first, last in spans:
@@ -92,7 +92,7 @@ def _boxes(spans: Sequence[tuple[int, int, int]], inset: float) -> tuple[Any, An
     edges = np.array(boxes, dtype=np.float32) + np.array([inset - 0.5, 0.5 - inset, inset - 0.5, -0.5 - inset], dtype=np.float32)
     left, right, top, bottom = edges.T
     gap = np.full(len(boxes), np.nan, dtype=np.float32)
-    # Arrays, since plotly looks at every element of a list.
+    # Arrays, since plotly inspects every element of a list.
     x = np.stack([left, right, right, left, left, gap], axis=1).ravel()
     y = np.stack([top, top, bottom, bottom, top, gap], axis=1).ravel()
     return x, y
@@ -105,10 +105,10 @@ def _column(states: str) -> str:
 
 
 def spans_of(states: str, letter: str, *, single: bool = False) -> list[tuple[int, int]]:
-    """Blocks in one state: the first of each row of neighbours, and one past its last; `single` keeps neighbours apart."""
+    """Runs of neighbouring blocks in one state as (first, one past the last); `single` makes each block its own run."""
     return [match.span() for match in re.finditer(re.escape(letter) + ("" if single else "+"), states)]
 
 
 def _hatch(colours: dict[Meaning, str]) -> dict[str, Any]:
-    """Absent blocks are hatched, so that they cannot be taken for summarised ones without colour."""
+    """Absent blocks are hatched, so that they differ from summarised ones even without colour."""
     return {"shape": "/", "fgcolor": colours["base"], "bgcolor": colours["absent"], "size": 5, "solidity": 0.25}

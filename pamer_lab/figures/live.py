@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 MARKS: dict[str, tuple[str, str, Meaning]] = {action: (SIGNS[action], SYMBOLS[action], COLOURS[action]) for action in EVENTS} | {
     "edit": (DROP_SIGN, DROP_SYMBOL, "compression")
 }
-"""Sign, symbol and colour of what can happen at a turn."""
+"""Sign, symbol and colour of each event."""
 
 
 def marked(request: Mapping[str, Any]) -> str | None:
-    """A fallback, what the policy did, or `edit` for any other request that does not begin with the one before."""
+    """The event of a request: `fallback`, the policy's action, or `edit` for any other request that does not extend the previous one."""
     if request["fallback"]:
         return "fallback"
     if request["action"] in EVENTS:
@@ -25,7 +25,7 @@ def marked(request: Mapping[str, Any]) -> str | None:
 
 
 def live_context(requests: Sequence[Mapping[str, Any]], colours: dict[Meaning, str] = LIGHT, *, height: int = 300) -> "Figure":
-    """Context of client and model per turn, from the requests of `live.summary.described`; where a turn was asked again, the last counts.
+    """Context of client and model per turn, from the requests of `live.summary.described`; of repeated requests of a turn, the last counts.
 
     The shaded part is what the provider reported as read from its cache, in its own tokens; no usage leaves a gap.
     """

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 CYCLE: tuple[Meaning, ...] = ("pamer", "pamer+", "recall", "ablation", "periodic", "sliding", "base")
 ALONG = [number / 30 for number in range(1, 30)]
-"""Points of an arrow that a label should not cover, as parts of its length."""
+"""Points of an arrow that labels should avoid, as fractions of its length."""
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
 
 
 def heading(column: Column) -> str:
-    """A column's title with its unit, where the title does not say it already."""
+    """A column's title with its unit, unless the title already contains it."""
     said = not column.unit or column.unit.casefold() in column.title.casefold()
     return column.title if said else f"{column.title}, {column.unit}"
 
 
 def published_table(table: PublishedTable, colours: dict[Meaning, str] = LIGHT) -> "Figure | None":
-    """What does a published table say at a glance? None where it holds nothing to draw."""
+    """A chart of a published table; None if it has nothing to draw."""
     keys = {column.key for column in table.columns}
     if {"tokens", "average"} <= keys:
         return _scatter(table, "tokens", "average", colours)
@@ -88,7 +88,7 @@ def _scatter(table: PublishedTable, x: str, y: str, colours: dict[Meaning, str])
 
 
 def _label(row: dict[str, Any]) -> str:
-    """A backbone is named once, at its base agent; its followers are known by colour and arrow."""
+    """A backbone is named once, at its base agent; colours and arrows identify its other points."""
     if not row.get("backbone"):
         return str(row["label"])
     return str(row["backbone"]) if meaning_of(row["label"]) == "base" else ""
@@ -102,7 +102,7 @@ def _pairs(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[st
 
 
 def _columns(table: PublishedTable, colours: dict[Meaning, str]) -> Any | None:
-    """Numeric columns of one unit over the rows, with their deviations."""
+    """Numeric columns with the same unit over the rows, with their deviations."""
     import plotly.graph_objects as go
 
     drawn = _drawable(table)
@@ -127,7 +127,7 @@ def _columns(table: PublishedTable, colours: dict[Meaning, str]) -> Any | None:
 
 
 def _drawable(table: PublishedTable) -> list[Column]:
-    """The first numeric column and those of its unit."""
+    """The first numeric column and the others with its unit."""
     numeric = [
         column for column in table.columns if column.better and any(isinstance(row.get(column.key), int | float) for row in table.rows)
     ]

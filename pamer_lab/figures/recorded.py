@@ -1,6 +1,6 @@
-"""The recorded context in our charts: a line of what it recorded for each request, and its compactions with their sizes.
+"""The context that the source recorded, in our charts: a line over its requests, and its compactions with their sizes.
 
-Counted by the source with its own tokenizer, so the line is never joined with ours.
+The source counted with its own tokenizer, so the line is never joined with ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from pamer_lab.figures.theme import Meaning
 
 NAME = "recorded by the source"
 OURS = "counted here"
-"""The line of the same history next to it."""
+"""Name of the line with our counts of the same history."""
 MOST_LABELS = 6
-"""Up to this many compactions, each is labelled with its sizes; above, the hover text has them."""
+"""Up to this many compactions are labelled with their sizes; with more, only the hover text shows them."""
 
 
 def add_recorded(
@@ -62,7 +62,7 @@ def add_recorded(
 
 
 def words(edit: Mapping[str, Any]) -> str:
-    """`compaction 158.2K → 55.0K`; without sizes just what it was."""
+    """`compaction 158.2K → 55.0K`; without sizes, only the kind."""
     kind = str(edit["kind"]).replace("_", " ")
     if edit["tokens_before"] is None or edit["tokens_after"] is None:
         return kind

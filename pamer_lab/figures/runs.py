@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 FEW = 60
-"""Up to this many turns each one gets its own marker; with more, only events do, and every turn can still be pointed at and clicked."""
+"""Up to this many turns, each one gets a marker; with more, only events do, but every turn can still be clicked."""
 SPARSE = 16
-"""Markers along a longer line whose look needs them."""
+"""Markers along a longer line, if its look has any."""
 MANY = 40
-"""Events of one kind above which their marks are small, open and under the line, so that it keeps its colour."""
+"""If there are more events of one kind, their marks are small, open and beneath the line, so that its colour stays visible."""
 WINDOW = 256
 """Turns shown at once in the strip and the ledger."""
 LONGEST_NAME = 22
@@ -55,7 +55,7 @@ def context(
 ) -> "Figure":
     """Context size per turn. One line per policy with its events as marks; `raw` adds the unchanged request.
 
-    `recorded` and `compactions` are what the source said of its own context (`runs.recorded`).
+    `recorded` and `compactions` are what the source recorded about its own context (`runs.recorded`).
     """
     import plotly.graph_objects as go
 
@@ -115,7 +115,7 @@ def _add_line(figure: Any, run: Run, style: Look, colours: dict[Meaning, str]) -
 
 
 def _add_events(figure: Any, run: Run, colours: dict[Meaning, str], *, many: bool) -> None:
-    """The marks of those kinds of events of which a run has many, or few; many lie under the lines."""
+    """Marks of the kinds of events that a run has many of (drawn beneath the lines), or few of (on top)."""
     kinds: list[tuple[str, str, str, Meaning, list[Turn]]] = [
         (action, SIGNS[action], SYMBOLS[action], COLOURS[action], [turn for turn in run.turns if turn.action == action])
         for action in EVENTS
@@ -185,12 +185,12 @@ def events(runs: Sequence[Run], shown: range | None = None, colours: dict[Meanin
 
 
 def block_words(first: int, last: int) -> str:
-    """Blocks `first` to one before `last`, in words."""
+    """Blocks `first` to `last - 1`, in words."""
     return f"block {first}" if last == first + 1 else f"blocks {first} to {last - 1}"
 
 
 def tick_step(count: int) -> int | None:
-    """Few turns or blocks get a tick each, since there is nothing between two of them; with more plotly chooses."""
+    """If there are few turns or blocks, each gets a tick, so that no tick is fractional; otherwise plotly chooses."""
     return 1 if count <= FEW // 4 else None
 
 

@@ -38,7 +38,7 @@ def one_line(text: str, limit: int = 80) -> str:
 
 
 def in_figure(text: str, limit: int = 80) -> str:
-    """The text for plotly, which reads `<b>` and `<a>` in labels and hover texts."""
+    """The text escaped for plotly, which interprets `<b>` and `<a>` in labels and hover texts."""
     return html.escape(one_line(text, limit))
 
 
@@ -53,7 +53,7 @@ def short(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A share as `26.0 %`; a share of nothing is said to be none."""
+    """A share as `26.0 %`; `none` if the total is zero."""
     return f"{100 * part / whole:.1f} %" if whole else "none"
 
 
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 APART = 1.25
-"""Times of which the longer is this much longer are given as a range."""
+"""Two times are given as a range if the longer is at least this many times the shorter."""
 
 
 def time_range(least: float, seconds: float) -> str:
@@ -89,6 +89,6 @@ def round_ticks(largest: float) -> list[float]:
 
 
 def layer_words(name: str) -> str:
-    """A model's layer as people read it: `layer 17` for `block_17`; a block is an agent's step."""
+    """A model's layer as people read it: `layer 17` for `block_17`, since a block is an agent's step here."""
     number = name.removeprefix("block_")
     return f"layer {number}" if number != name else "final layer" if name == "final" else name

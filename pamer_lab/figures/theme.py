@@ -113,7 +113,7 @@ SYMBOLS: dict[Action, str] = {"pass": "circle", "compress": "triangle-down", "re
 COLOURS: dict[Action, Meaning] = {"pass": "faint", "compress": "compression", "recall": "recall", "fallback": "fallback"}
 DROP_SIGN = "▽"
 DROP_SYMBOL = "triangle-down-open"
-"""A drop is no action of a policy but what its request lost; an open mark in the colour of a change for the worse."""
+"""A drop is not an action of a policy but content that its request lost, so its mark is open, in the colour of bad changes."""
 ACTION_WORDS: dict[Action, str] = {
     "pass": "nothing stored or recalled",
     "compress": "compressed: older blocks were replaced by a summary",
@@ -141,11 +141,11 @@ class Look:
     symbol: str
     width: float = 2
     marked: bool = False
-    """Whether a line of many turns shows its symbol too, here and there."""
+    """Whether a line of many turns also shows a few symbols."""
 
 
 def look(policy: str, beside: Sequence[str] = ()) -> Look:
-    """A policy's look; where others of its colour are shown too, their dashes and symbols differ, never their colour."""
+    """A policy's look. Policies of the same colour that are shown together differ in dash and symbol."""
     own = line_look(policy)
     same = [other for other in dict.fromkeys(beside) if line_look(other).colour == own.colour]
     number = same.index(policy) if policy in same else 0
@@ -158,6 +158,6 @@ def look(policy: str, beside: Sequence[str] = ()) -> Look:
 
 
 def line_look(policy: str) -> LineLook:
-    """What a policy's class states; parameters do not change it. A run of a policy that is gone looks like an ablation."""
+    """The look that a policy's class declares, whatever the parameters. A policy that no longer exists looks like an ablation."""
     kind = (POLICIES | BOUNDS).get(policy.partition(":")[0])
     return kind.look if kind else UNKNOWN

@@ -30,7 +30,7 @@ def history(
 ) -> "Figure":
     """Context size before each turn, with marks where compression or recall was needed or recorded.
 
-    `recorded` and `edits` are the source's own context and its compactions (`runs.recorded`); without sizes the marks are enough.
+    `recorded` and `edits` are the source's own context and its compactions (`runs.recorded`); without recorded sizes neither is drawn.
     """
     import plotly.graph_objects as go
 

@@ -20,7 +20,7 @@ FORMAT = "pamer-lab-report"
 
 
 class RunChoice(Settings):
-    """One run, by what makes it."""
+    """One run, identified by what produces it."""
 
     trace_id: str
     policy: str
@@ -28,9 +28,9 @@ class RunChoice(Settings):
     turn_limit: int = Field(default=0, ge=0)
     """Only the first turns; 0 means all."""
     heads: str = ""
-    """Name of the heads that voted; empty where none did, or those that fit the profile's model."""
+    """Name of the heads that voted; empty if none did, or for the default heads of the profile's model."""
     run_id: str = ""
-    """The run these gave when the configuration was written; empty takes what they give now."""
+    """The run that these settings gave when the configuration was written; empty: the run they give now."""
 
 
 class ReplaySection(Settings):
@@ -89,7 +89,7 @@ class ReportConfig(Settings):
 
     format: Literal["pamer-lab-report"] = "pamer-lab-report"
     title: str = ""
-    """Empty: made from what the report holds."""
+    """Empty: made from the first section."""
     sections: tuple[Section, ...] = Field(min_length=1)
     text: bool = True
     """Whether the text of traces, summaries and recalled memories is in the file."""
@@ -97,7 +97,7 @@ class ReportConfig(Settings):
     prices: str = ""
     """Name of the price table of costs; empty: the default."""
     max_mb: float = Field(default=10.0, gt=0.5)
-    """Largest size of the HTML file in MB; longer texts are cut in their middle to keep it."""
+    """Largest size of the HTML file in MB; long texts are shortened in the middle to stay below it."""
 
 
 def read_config(path: str | Path) -> ReportConfig:

@@ -1,7 +1,7 @@
 """A configuration -> the document of a report: its sections, its texts, and its provenance.
 
 Gathers the parts (`replay_part`, and here growth, studies and published tables), scans and redacts secrets in all of them, shortens texts
-to the budget, and names them. Means and sds are not stored: the page derives them again from turns and seeds.
+to the budget, and names them. The page verifies stored means and sds: it derives them again from turns and seeds.
 Invariant: all content of the page and the tables comes through here, so that redacted text is redacted in both.
 """
 
@@ -37,7 +37,7 @@ def growth_part(section: GrowthSection, workspace: Workspace, prices: PriceTable
     """The section's data."""
     runs = run_table(workspace, [choice.run_id for choice in section.runs])
     if runs.is_empty():
-        raise InputError("none of the runs named for context growth is finished; replay them first")
+        raise InputError("none of the runs for context growth is finished; replay them first")
     turns = turn_table(workspace, runs)
     series: dict[str, dict[str, list[int]]] = {
         part["run_id"][0]: {"active": part["active_tokens"].to_list(), "raw": part["raw_tokens"].to_list()}
@@ -62,7 +62,7 @@ def growth_part(section: GrowthSection, workspace: Workspace, prices: PriceTable
 
 
 def frontier_part(run_ids: list[str], workspace: Workspace, prices: PriceTable) -> dict[str, Any]:
-    """Cost against evidence, with the table's own facts."""
+    """Cost against evidence, with the name, date and source of the price table."""
     store, outcomes = RunStore(workspace), []
     for head in store.heads(run_ids=run_ids):
         run = store.run(head.run_id)
@@ -75,11 +75,11 @@ def frontier_part(run_ids: list[str], workspace: Workspace, prices: PriceTable) 
 
 
 LEFT_OUT = frozenset({"margins"})
-"""What only the lab's own pages use: packed scores of every test decision."""
+"""Fields that only the dashboard uses: packed scores of every test decision."""
 
 
 def study_part(section: StudySection, workspace: Workspace) -> dict[str, Any]:
-    """The section's data; decisions of single heads stay in the workspace."""
+    """The section's data; results of single decision points stay in the workspace."""
     study = sample_study(section.sample) if section.sample else load_study(workspace, section.study_id)
     value = study.to_json()
     value["rows"] = [{key: item for key, item in row.items() if key not in LEFT_OUT} for row in study.rows]
@@ -113,7 +113,7 @@ def arena_part(section: ArenaSection, workspace: Workspace, prices: PriceTable) 
     """An arena's results; its means and differences can be derived again from its tasks."""
     found = summary(ArenaStore(workspace), section.arena_id, prices.name, against=section.against)
     if not found["results"]:
-        raise InputError(f"arena {section.arena_id} has no finished episode; `pamer-lab arena` plays it")
+        raise InputError(f"arena {section.arena_id} has no finished episode; run `pamer-lab arena` to play it")
     return {"kind": "arena"} | found
 
 
@@ -171,7 +171,7 @@ def _part(
 
 
 def _size(sections: list[dict[str, Any]]) -> int:
-    """About the bytes that everything but the texts takes."""
+    """Approximate bytes of everything but the texts."""
     return sum(len(json_text(named(section, None)).encode()) for section in sections) + 40 * sum(_refs(section) for section in sections)
 
 

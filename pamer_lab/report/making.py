@@ -42,7 +42,7 @@ def make(config: ReportConfig, workspace: Workspace, *, command: str = "") -> Re
 
 
 def make_files(folder: str, config: str, command: str, out: str) -> dict[str, Any]:
-    """The page and the zip as `share.html` and `share.zip` in a folder, and what a reader sees before the download; for another process."""
+    """Write `share.html` and `share.zip` to a folder and return what the reader sees before the download; for a separate process."""
     report = make(ReportConfig.model_validate_json(config), Workspace(folder), command=command)
     write(report, Path(out) / "share.html")
     return {"findings": report.document.findings, "text": report.document.about["text"]}

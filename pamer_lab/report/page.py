@@ -1,4 +1,4 @@
-"""A document -> one HTML file without any outside reference.
+"""A document -> one HTML file without external references.
 
 Data is in `<script type="application/json">` elements, which no browser executes; `<`, `>`, `&` and the line separators of
 JavaScript are written as JSON escapes, so that no text can end its element or open another. The page's own script shows text
@@ -17,7 +17,7 @@ from pamer_lab.report.texts import json_text
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("base", "sha256", "verify", "charts", "ledger", "inspector", "audit", "replay", "growth", "frontier", "study", "arena", "main")
-"""The page's script in the order of its parts."""
+"""The parts of the page's script, in order."""
 
 
 def page(document: Document) -> str:

@@ -34,7 +34,7 @@ from pamer_lab.runs.values import STATUS_WORDS, Run, RunInfo, Turn
 from pamer_lab.workspace import StoredTrace, Workspace
 
 SELECTION_COLUMNS = [*(name for name in SHORT if name not in ("created_at", "table_version")), "query", "candidates"]
-"""Columns of a selection in a report: nothing that differs when the same run is made again."""
+"""Columns of a selection in a report: nothing that differs if the run is repeated."""
 SHOWN_CANDIDATES = 12
 
 
@@ -56,14 +56,14 @@ def replay_part(section: ReplaySection, workspace: Workspace, texts: Texts, pric
 
 
 def choice_of(head: RunInfo) -> RunChoice:
-    """A run by what makes it."""
+    """The choice that produces a run."""
     limit = head.turns if head.turns < head.trace_turns else 0
     made = {"trace_id": head.trace_id, "policy": head.policy, "profile": head.profile, "heads": head.heads.get("name", "")}
     return RunChoice(**made, turn_limit=limit, run_id=head.run_id)
 
 
 def run_timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace) -> Timeline:
-    """Counted as the runs were; with the counts they recorded where their profile or its tokenizer is not here."""
+    """The timeline, counted as the runs were; if their profile or its tokenizer is missing, with the counts that they recorded."""
     try:
         return stored_timeline(stored, runs[0].head.profile if runs else "embedded", workspace)
     except InputError:
@@ -71,7 +71,7 @@ def run_timeline(stored: StoredTrace, runs: Sequence[Run], workspace: Workspace)
 
 
 def run_counter(run: Run, workspace: Workspace) -> TokenCounter | None:
-    """The run's own tokenizer; None where it is not here."""
+    """The run's own tokenizer; None if it is missing."""
     try:
         counter = profile_tokens(load_profile(run.head.profile, workspace.path)).counter
     except InputError:
@@ -149,7 +149,7 @@ def _run(run: Run, timeline: Timeline, used: Uses, workspace: Workspace, texts: 
 
 
 def _turn(turn: Turn, policy: str, texts: Texts) -> dict[str, Any]:
-    """A turn; what is empty is left out."""
+    """A turn without its empty fields."""
     value: dict[str, Any] = {
         "t": turn.t,
         "action": turn.action,

@@ -1,7 +1,7 @@
 """The texts of a report, each stored once under its hash and shortened where too long; and JSON that is inert inside a page.
 
 A text's name is the SHA-256 of the words in the file (24 hex digits), so that the page can verify it; a shortened text says in its middle
-how much is missing; without text the names stay. No text can end its script element or open another.
+how much is missing; without text, references are null. No text can end its script element or open another.
 """
 
 import json
@@ -13,16 +13,16 @@ from typing import Any
 from pamer_lab.runs.turn_rows import text_id
 
 SURROGATES = re.compile("[\ud800-\udfff]")
-"""Halves of a character, which no file can hold; they become U+FFFD."""
+"""Lone surrogates, which UTF-8 cannot encode; they become U+FFFD."""
 LEAST = 400
-"""Characters that a cut text keeps at least."""
+"""Minimum size of a shortened text, in bytes in the file."""
 OVERHEAD = 40
-"""Overhead of a text, in bytes."""
+"""Bytes that a text takes in addition to its words."""
 
 
 @dataclass
 class Texts:
-    """Collects texts; other values hold their numbers until `names` gives each its name."""
+    """Collects texts; other values hold references until `named` replaces them."""
 
     words: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Fitted:
     cut: int
     """How many were shortened."""
     limit: int
-    """Characters kept of each; 0: all."""
+    """Bytes in the file up to which each text is kept; 0: all."""
 
 
 def fit(words: list[str], budget: int) -> Fitted:
@@ -89,11 +89,11 @@ def shortened(text: str, limit: int) -> str:
         keep = int(keep * 0.9)
     tail = keep // 3
     missing = len(text) - keep
-    return f"{text[: keep - tail]}\n[… {missing:,} characters are not in this file …]\n{text[len(text) - tail :]}"
+    return f"{text[: keep - tail]}\n[… {missing:,} characters omitted …]\n{text[len(text) - tail :]}"
 
 
 def size_in_file(text: str) -> int:
-    """About the bytes a text takes as escaped JSON."""
+    """Approximate bytes of a text as escaped JSON."""
     escaped = sum(text.count(mark) for mark in "<>&") * 5 + text.count("\n") + text.count('"') + text.count("\\") + text.count("\t")
     return len(text.encode("utf-8", "surrogatepass")) + escaped
 
@@ -116,13 +116,13 @@ _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
 def json_text(value: Any) -> str:
-    """JSON that is inert inside a script element; marks can occur only inside strings, where the escape means the same."""
+    """JSON that is inert inside a script element; unsafe characters occur only inside strings, where an escape means the same."""
     text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], SURROGATES.sub("\ufffd", text))
 
 
 def finite(value: Any) -> Any:
-    """The value with every number that JSON has no word for (an undefined metric) as null."""
+    """The value with null for numbers that JSON cannot express, such as an undefined metric."""
     match value:
         case float():
             return value if math.isfinite(value) else None

@@ -73,7 +73,7 @@ def test_a_study_shows_its_trade_off_its_best_and_its_pairs(visit: Visit, worksp
     app.segmented_control(key="more").set_value(parts[1]).run()
     controls = next(frame.value for frame in app.dataframe if "Retriever" in frame.value.columns)
     assert controls["Published R AUROC"].tolist()[:2] == [0.752, 0.753]
-    assert controls["Not the newest"].tolist()[1] == "0 of 84"
+    assert controls["Differs from Recency"].tolist()[1] == "0 of 84"
     app.segmented_control(key="more").set_value(parts[2]).run()
     budget = next(frame.value for frame in app.dataframe if "P95" in frame.value.columns)
     assert budget["Published mean"].dropna().tolist() == [5540, 8765, 9167]

@@ -226,7 +226,7 @@ def test_each_trace_has_its_rows_and_its_own_file(visit: Visit, workspace: Works
 def test_cost_is_set_against_evidence_with_the_cheapest_policy_at_each_level(visit: Visit) -> None:
     app = visit(PAGE, policies=["base", "sliding-window:5"])  # type: ignore[arg-type]
     frames = [frame.value for frame in app.dataframe if "Cheapest policy" in frame.value.columns]
-    assert frames and list(frames[0]["Evidence at least"]) == ["80 %", "90 %", "95 %"]
+    assert frames and list(frames[0]["Minimum evidence"]) == ["80 %", "90 %", "95 %"]
 
 
 def test_policies_are_set_against_windows_of_as_many_tokens(visit: Visit) -> None:

@@ -17,6 +17,8 @@ LONG = "9" * 5_000
         ("trace", "block", "1e999"),
         ("trace", "block", "-" + LONG),
         ("replay", "turn", LONG),
+        ("replay", "least", LONG),
+        ("replay", "horizon", LONG),
         ("contexts", "point", LONG),
     ],
 )

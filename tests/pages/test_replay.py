@@ -436,7 +436,7 @@ def test_the_cost_of_each_turn_is_drawn_and_its_dearest_turns_are_listed(visit: 
     workspace.add_traces([long_trace(12, trace_id="t-own")], estimated())
     replay("t-own", "pamer:minimum=90", workspace, ReplayOptions(parts=PARTS))
     app = visit(PAGE, trace="t-own", policies=["pamer:minimum=90"])  # type: ignore[arg-type]
-    dear = next(frame.value for frame in app.dataframe if "Written again" in frame.value.columns)
+    dear = next(frame.value for frame in app.dataframe if "Rewritten" in frame.value.columns)
     assert len(dear) == 10 and list(dear.iloc[:, 2]) == sorted(dear.iloc[:, 2], reverse=True)
 
 

@@ -314,7 +314,7 @@ def test_sessions_are_looked_for_only_by_a_browser_with_the_token(visit: Visit, 
     app = visit()
     app.toggle(key="find-sessions").set_value(True).run()
     assert how_to_get_in() in [item.value for item in app.info]
-    assert not any("First words" in frame.value for frame in app.dataframe)
+    assert not any("First message" in frame.value for frame in app.dataframe)
 
 
 @pytest.mark.usefixtures("came_by_the_link")
@@ -322,7 +322,7 @@ def test_a_session_of_this_computer_is_listed_scanned_and_imported(visit: Visit,
     app = visit()
     app.toggle(key="find-sessions").set_value(True).run()
     listed = table_of(app, "sessions-goose")
-    assert list(listed["Turns"]) == [2] and KEY not in listed["First words"].iloc[0]
+    assert list(listed["Turns"]) == [2] and KEY not in listed["First message"].iloc[0]
     assert app.button(key="sessions-import").disabled
     app.session_state["sessions-goose"] = {"selection": {"rows": [0], "columns": []}}
     app.run()
@@ -341,7 +341,7 @@ def test_sessions_outside_the_named_roots_are_not_offered(
     monkeypatch.setenv(ROOTS_VARIABLE, str(tmp_path / "other"))
     app = visit()
     app.toggle(key="find-sessions").set_value(True).run()
-    assert not app.exception and not any("First words" in frame.value for frame in app.dataframe)
+    assert not app.exception and not any("First message" in frame.value for frame in app.dataframe)
 
 
 def test_the_report_says_for_each_file_how_it_was_read_and_what_was_not(visit: Visit) -> None:

@@ -1,8 +1,8 @@
 """The document, its inert form, its tables and the command; the page itself is tested in Chromium (`test_share_page.py`)."""
 
 import hashlib
-import io
 import html
+import io
 import json
 import re
 import zipfile

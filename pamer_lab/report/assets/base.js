@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const CAP = 2000; // characters of a text shown before "show all"
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e03ff}]/gu;
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 
 const SAID = new Set(["title", "aria-label", "alt", "placeholder"]); // attributes that readers see
 

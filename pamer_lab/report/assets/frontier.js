@@ -1,9 +1,9 @@
-// Cost against evidence: a point per policy, steps over those that no other beats, and the cheapest at each level of evidence.
+// Cost against evidence: a point per policy, steps along the Pareto frontier, and the cheapest policy at each level of evidence.
 
-const MANY = 8; // points from which on only those that no other beats are labelled
-const COSTS = [0.1, 3], LEAST_COST = 0.001; // costs that the axis shows at least, and what a cost of nothing is drawn at
+const MANY = 8; // with more points, only those on the frontier are labelled
+const COSTS = [0.1, 3], LEAST_COST = 0.001; // minimum range of the cost axis, and where a cost of zero is drawn
 const COST_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100];
-const LETTER = 6.4, LINE = 14, AROUND = 8, REACH = 24; // pixels: of a letter and a line, half a mark with some air, how near a pointer finds a mark
+const LETTER = 6.4, LINE = 14, AROUND = 8, REACH = 24; // pixels: a letter, a line, half a mark plus a margin, how close the pointer must be to a mark
 
 // Shapes around (0, 0), so that policies of one colour differ.
 const ring = (corners, ...radii) => `M${Array.from({ length: corners }, (_, n) => {
@@ -22,7 +22,7 @@ function frontierPart(section) {
   shaped.forEach((point, n) => { point.shape = SHAPES[shaped.slice(0, n).filter((other) => other.look === point.look).length % SHAPES.length]; });
   const keys = shaped.map((point) => ({ name: point.policy, look: point.look, sample: () => dot(point, 13, 5) }));
   const chart = figure("Evidence in context against cost",
-    `Simulated with the prices of ${found.prices.name} (${[found.prices.date || "no date", found.prices.source].join("; ")})${found.untimed ? `; ${found.untimed}` : ""}; n = ${counted(found.traces, "trace")}. The line joins the policies that no other policy beats on both${many ? "; only these are labelled and have intervals" : ""}. Point at a mark for all figures. Actions are fixed.`,
+    `Simulated with the prices of ${found.prices.name} (${[found.prices.date || "no date", found.prices.source].join("; ")})${found.untimed ? `; ${found.untimed}` : ""}; n = ${counted(found.traces, "trace")}. The line is the Pareto frontier of cost and evidence${many ? "; only its policies are labelled and have intervals" : ""}. Hover over a mark for all figures. Actions are fixed.`,
     (width) => frontierChart(width, shaped, hidden), legend(keys, hidden, () => chart.redraw()));
   queueMicrotask(() => chart.redraw());
   const range = (low, high, digits) => (found.traces > 1 && low !== null ? ` [${low.toFixed(digits)}, ${high.toFixed(digits)}]` : "");
@@ -34,13 +34,13 @@ function frontierPart(section) {
     { title: "Mean peak", number: true, value: (row) => short(row.mean_peak) },
     { title: "Uncached input", number: true, value: (row) => `${(100 * row.uncached_share).toFixed(1)} %` },
   ], points), table([
-    { title: "Evidence at least", value: (row) => `${row.level} %` },
+    { title: "Minimum evidence", value: (row) => `${row.level} %` },
     { title: "Cheapest policy", value: (row) => row.policy || "none" },
     { title: "Cost vs base", number: true, value: (row) => (row.policy ? row.cost_vs_base.toFixed(2) + range(row.cost_low, row.cost_high, 2) : "") },
-  ], found.cheapest), ...equalTokens(found.equal_tokens), el("p", { class: "quiet", text: "◆ no other policy beats it in cost and evidence. Intervals are 95 % bootstraps over tasks." }));
+  ], found.cheapest), ...equalTokens(found.equal_tokens), el("p", { class: "quiet", text: "◆ on the Pareto frontier of cost and evidence. Intervals are 95 % bootstraps over tasks." }));
 }
 
-// Each policy against a window, or a periodic summary, of the size that uses as many tokens.
+// Each policy against a sliding window or a periodic summary that uses the same number of tokens.
 function equalTokens(rows) {
   if (!rows.length) return [];
   const signed = (value, digits) => (value < 0 ? "" : "+") + value.toFixed(digits);
@@ -49,8 +49,8 @@ function equalTokens(rows) {
     { title: "Policy", value: (row) => row.policy },
     { title: "Tokens vs base", number: true, value: (row) => row.tokens_vs_base.toFixed(2) },
     { title: "Against", value: (row) => row.yardstick },
-    { title: "Evidence, points", number: true, value: (row) => (row.evidence_difference === null ? "no size uses so few tokens" : range(row, "evidence", 1)) },
-    { title: "Cost vs base", number: true, value: (row) => (row.cost_difference === null ? "" : range(row, "cost", 2)) },
+    { title: "Evidence difference, points", number: true, value: (row) => (row.evidence_difference === null ? "outside the range of sizes" : range(row, "evidence", 1)) },
+    { title: "Cost difference, × base", number: true, value: (row) => (row.cost_difference === null ? "" : range(row, "cost", 2)) },
   ], rows)];
 }
 
@@ -92,7 +92,7 @@ function frontierChart(width, points, hidden) {
   return root;
 }
 
-// Policies at one place share the label of the first, the base agent before others.
+// Policies at the same place share the label of the first, which is the base agent if it is there.
 function labelsOf(points, at) {
   const together = new Map();
   for (const point of [...points].sort((one, other) => (one.policy !== "base") - (other.policy !== "base"))) {
@@ -123,7 +123,7 @@ function placedLabels(labels, marks, lines, frame) {
   });
 }
 
-// All figures of the nearest policy, and of every other at its place.
+// The figures of the nearest policy, and of every other at the same place.
 function frontierHover(root, width, marks) {
   const label = svg("g", { class: "tip", visibility: "hidden" });
   root.append(label);

@@ -87,7 +87,7 @@ function contextPanel(run, turn, trace, state) {
     reader.replaceChildren(el("h4", { text: `${upper(row.name)}${row.covers ? ` for blocks ${spansText(row.covers)}` : ""}` }), textBox(row.text));
   };
   const toggle = hidden ? el("label", { class: "toggle" }, el("input", { type: "checkbox", checked: state.leftOut, onchange: (event) => { state.leftOut = event.target.checked; state.redraw(); } }),
-    ` show the ${counted(hidden, "block")} left out`) : null;
+    ` show ${counted(hidden, "omitted block")}`) : null;
   const list = table([
     { title: "#", number: true, value: (row, number) => number },
     { title: "Item", value: (row) => row.name },

@@ -56,7 +56,7 @@ function provenance(sections) {
 
 function traceRows(sections) {
   return sections.filter((section) => section.kind === "replay").flatMap(({ trace, runs }) => [
-    [`trace ${visible(trace.name)}`, trace.trace_id], ...(trace.sha256 ? [["its file", trace.sha256]] : []), ...runs.map((run) => [`run, ${run.policy}`, run.run_id]),
+    [`trace ${visible(trace.name)}`, trace.trace_id], ...(trace.sha256 ? [["source file", trace.sha256]] : []), ...runs.map((run) => [`run, ${run.policy}`, run.run_id]),
   ]);
 }
 
@@ -68,7 +68,7 @@ function start() {
     data("about");
     data("texts");
   } catch (error) {
-    page.append(el("header", {}, el("h1", { text: "This report cannot be read" }), el("p", { class: "warning", role: "alert", text: `Its data was damaged (${error.message}). Ask for the file again.` })));
+    page.append(el("header", {}, el("h1", { text: "This report cannot be read" }), el("p", { class: "warning", role: "alert", text: `Its data is damaged (${error.message}). Ask for a new copy of the file.` })));
     return;
   }
   const checks = verifyAll(sections);
@@ -77,7 +77,7 @@ function start() {
     try {
       page.append({ replay: replaySection, growth: growthSection, arena: arenaSection, study: studySection, published: publishedSection }[section.kind](section, number));
     } catch (error) {
-      page.append(el("p", { class: "warning", role: "alert", text: `Section ${number + 1} cannot be drawn: its data was damaged (${error.message}).` }));
+      page.append(el("p", { class: "warning", role: "alert", text: `Section ${number + 1} cannot be drawn: its data is damaged (${error.message}).` }));
     }
   });
   page.append(provenance(sections));

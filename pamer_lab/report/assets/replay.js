@@ -96,7 +96,7 @@ function facts(section) {
     trace.reward !== null ? [badge("recorded", "recorded", "Reported by the source, not recomputed"), ` reward ${trace.reward}.`] : null);
 }
 
-// The open run in a line.
+// The open run in one line.
 function headline(run) {
   const last = run.turns[run.turns.length - 1], totals = run.totals;
   const end = last.raw ? 100 * (last.active / last.raw - 1) : 0;
@@ -137,7 +137,7 @@ function auditAnswer(section) {
   return `n = ${counted(section.selections.length, "selection")}: ${words}; ${reviewed} reviewed in this file.`;
 }
 
-// A search for evidence that took too long says where it ended.
+// If the search for evidence took too long, the text says where it ended.
 function searchedTo(run) {
   const turn = run.evidence.searched_to_turn;
   return turn === null || turn === undefined ? "" : `, searched to turn ${turn}`;
@@ -164,7 +164,7 @@ function policyTable(section, onPick) {
     el("p", { class: "quiet", text: `Tokens ${runs.length ? runs[0].tokens_kind : ""} with ${section.trace.tokenizer}; n = one trace. ${COLOURED} Extractive summaries, features and embeddings run locally and are not billed as tokens.` }));
 }
 
-// `cost` is the cost over that of the policy compared with: fewer tokens at a higher cost are not better.
+// `cost` is relative to the policy compared with: fewer tokens at a higher cost are not better.
 function change(percent, cost) {
   if (Math.abs(percent) < 0.05) return "=";
   const agrees = typeof cost === "number" && (percent < 0 ? cost < 1 : cost > 1);

@@ -28,7 +28,7 @@ def jobs() -> OneAtATime[Work]:
 
 
 def start(plan: Plan) -> None:
-    """Play in a process of its own; finished episodes are kept whatever happens."""
+    """Play in a separate process; finished episodes are kept whatever happens."""
     place = str(workspace().path)
     refuse_in_reviewer_mode("Playing", workspace().path)
     words = ["--tasks", str(plan.tasks), "--seed", str(plan.seed), "--level", plan.level, "--policy", ",".join(plan.policies)]
@@ -48,7 +48,7 @@ def start(plan: Plan) -> None:
 
 
 def form(*, opened: bool = False) -> None:
-    """What to play."""
+    """The form that starts an arena."""
     if reviewer_mode():
         return
     light = [name for name in live_policies() if not parse_policy(name).needs_models]
@@ -70,7 +70,7 @@ def form(*, opened: bool = False) -> None:
 
 @st.fragment(run_every=FOLLOW_SECONDS)
 def follow() -> None:
-    """Progress of what is being played, and the way to stop it."""
+    """Progress of the running arena, with a button that stops it."""
     work = jobs().current
     if work is None:
         st.rerun()
@@ -83,7 +83,7 @@ def follow() -> None:
 
 
 def ended() -> None:
-    """Why the last play ended early."""
+    """Why the last arena ended early."""
     work = jobs().latest
     if work is not None and not work.running and work.error:
         st.warning(in_code(work.error, 300))

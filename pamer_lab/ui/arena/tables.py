@@ -1,4 +1,4 @@
-"""Tables of the Arena page: results by policy, paired differences, and outcomes by task; and an episode's way to Replay."""
+"""Tables of the Arena page: results by policy, paired differences, and outcomes by task, with a button that opens an episode in Replay."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def _signed(value: float, measure: str) -> str:
 
 
 def outcome_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Tasks as rows, policies as columns: right, or why not and the lost fact that led away from base."""
+    """Tasks as rows, policies as columns: right, or why not, and the lost fact that made it diverge from base."""
     rows: dict[int, dict[str, Any]] = {}
     for entry in result["tasks"]:
         rows.setdefault(entry["task"], {"Task": entry["task"]})[entry["policy"]] = _outcome(entry)
@@ -63,7 +63,7 @@ def outcome_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _outcome(entry: dict[str, Any]) -> str:
-    said = "right" if entry["reward"] == 1 else f"{entry['share']:.0%} right" if entry["ended"] == "answered" else entry["ended"]
+    said = "correct" if entry["reward"] == 1 else f"{entry['share']:.0%} correct" if entry["ended"] == "answered" else entry["ended"]
     if entry["left_base_at"] is None:
         return f"{said}, {entry['turns']} turns"
     lost = f", lost: {entry['lost_fact']}" if entry["lost_fact"] else ""
@@ -79,7 +79,7 @@ def show_outcomes(result: dict[str, Any]) -> None:
     picked = picker.selectbox("Episode", list(entries), key="arena-episode")
     entry = entries[picked]
     if entry["missing"]:
-        st.caption("The answer lacks: " + "; ".join(in_code(fact, 120) for fact in entry["missing"]))
+        st.caption("Missing from the answer: " + "; ".join(in_code(fact, 120) for fact in entry["missing"]))
     if action.button("Open in Replay", disabled=reviewer_mode(), key="arena-open"):
         opened = open_episode(workspace(), result["arena_id"], entry["task"], entry["policy"])
         chosen = list(dict.fromkeys(["base", opened["policy"]]))

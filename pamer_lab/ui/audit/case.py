@@ -26,7 +26,7 @@ CHECKS = {
     "not archived": ("✕ the raw block is missing from the archive", "red"),
     "damaged": ("✕ the archived block does not match its hash", "red"),
     "no trace": ("the trace is not in this workspace, so it cannot be compared", "orange"),
-    "unknown step": ("no memory covers this step any more", "orange"),
+    "unknown step": ("no memory covers this step anymore", "orange"),
 }
 CACHES = {
     "empty_selection": "nothing was chosen",

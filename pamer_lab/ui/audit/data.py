@@ -29,14 +29,14 @@ from pamer_lab.ui.shared.runs import run_store, version
 from pamer_lab.workspace import TRACES
 
 AT_ONCE = 1_000_000
-"""Bytes of an upload that are read in the page's process."""
+"""Uploads of up to this many bytes are read in the page's process."""
 MOST_BYTES = 1_000_000_000
-"""Of an export."""
+"""Maximum size of an export."""
 TABLES: tuple[TableSpec, ...] = (MEMORIES, BLOCKS, SELECTIONS, REVIEWS)
 
 
 def versions() -> dict[str, int]:
-    """Each table's newest version; 0 where there is none yet."""
+    """Each table's newest version; 0 if it does not exist yet."""
     return {spec.name: table_version(spec)[1] for spec in TABLES}
 
 
@@ -71,7 +71,7 @@ def _exported_findings(path: str, at: tuple[int, ...], redact: Redaction) -> lis
 
 
 def exported(ending: str, redact: Redaction) -> tuple[bytes, list[Finding]]:
-    """Selections and reviews as a file, and what the scan for secrets found; made in another process, since the texts are a stranger's."""
+    """Selections and reviews as a file, and what the scan for secrets found; made in a separate process, since the texts are untrusted."""
     with TemporaryDirectory(prefix="pamer-lab-audit-") as folder:
         asked = [str(workspace().path.absolute()), ending, redact, folder]
         found = ask("audit export", asked, list[Finding], seconds=SCAN_SECONDS, what="Preparing the export")
@@ -79,7 +79,7 @@ def exported(ending: str, redact: Redaction) -> tuple[bytes, list[Finding]]:
 
 
 def imported(name: str, body: bytes) -> dict[str, int]:
-    """How many selections and reviews of an upload were new; a large one is read in a process of its own."""
+    """How many selections and reviews of an upload were new; a large one is read in a separate process."""
     if len(body) <= AT_ONCE:
         return import_bytes(workspace().database, Path(name), body)
     with TemporaryDirectory(prefix="pamer-lab-audit-") as folder:
@@ -90,7 +90,7 @@ def imported(name: str, body: bytes) -> dict[str, int]:
 
 
 def exported_findings(redact: Redaction) -> list[Finding]:
-    """What the scan for secrets finds in everything that an export would hold."""
+    """What the scan for secrets finds in everything that an export would contain."""
     at = _key(SELECTIONS, REVIEWS)
     return _exported_findings(str(workspace().path), at, redact) if any(at) else []
 
@@ -101,7 +101,7 @@ def _queue(path: str, at: tuple[int, ...]) -> list[Entry]:
 
 
 def queue() -> list[Entry]:
-    """All selections with what was said about each."""
+    """All selections with the verdicts on each."""
     return _queue(str(workspace().path), _key(SELECTIONS, REVIEWS))
 
 
@@ -127,7 +127,7 @@ def _provenance(path: str, at: tuple[int, ...], session_id: str, trace_id: str) 
 
 
 def provenance(session_id: str, trace_id: str) -> Provenance:
-    """Looks up steps of a session; a trace that is not here any more leaves the check of the upload out."""
+    """Looks up steps of a session; without the trace, the comparison with the upload is skipped."""
     return _provenance(str(workspace().path), _key(MEMORIES, BLOCKS, TRACES), session_id, trace_id)
 
 
@@ -147,12 +147,12 @@ def _findings(path: str, at: tuple[int, ...]) -> Findings:
 
 
 def findings() -> Findings:
-    """The store's own check; computed again only after a table changed."""
+    """The store's own check; repeated only after a table changed."""
     return _findings(str(workspace().path), _key(MEMORIES, BLOCKS))
 
 
 def heads_of(rows: Sequence[dict[str, Any]]) -> dict[str, RunInfo]:
-    """The runs that these selections belong to, as far as they are still here."""
+    """The runs that these selections belong to, if they still exist."""
     names = tuple(sorted({str(row["run_id"]) for row in rows if row["run_id"]}))
     return _run_heads(str(workspace().path), version(), names) if names else {}
 

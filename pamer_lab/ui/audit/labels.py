@@ -21,7 +21,7 @@ from pamer_lab.ui.shared.widgets import body, table
 from pamer_lab.workspace import TRACES
 
 SAMPLE = 60
-"""Labels that are drawn: about fifteen of each kind."""
+"""Labels in the sample: about fifteen of each kind."""
 WORDS = {
     ("recall", True): "Recall is needed: the action uses evidence that only older steps contain.",
     ("recall", False): "Recall is not needed: the action uses nothing that only older steps contain.",
@@ -56,10 +56,10 @@ def _used(path: str, at: tuple[int, int], trace_id: str, t: int, turns: int, ret
 
 
 def label_review() -> None:
-    """The sample, one label open."""
+    """The review of the sample, one label at a time."""
     pairs = known_labels()
     if not pairs:
-        st.info("No trace of this workspace has hindsight labels. Make some: `pamer-lab label @workspace --rule hindsight`.")
+        st.info("No trace in this workspace has hindsight labels. Create some: `pamer-lab label @workspace --rule hindsight`.")
         return
     reviewer = reviewing_as()
     if not reviewer:

@@ -1,6 +1,6 @@
 """The queue of the audit page: filters, progress of the review, and the list of selections.
 
-Filters and the open selection are in the URL; the reviewer's name is not, since a link must not make others review under it.
+Filters and the open selection are in the URL; the reviewer's name is not, since a link must not make others review under that name.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
     outcome = middle.selectbox(
         "Outcome",
         ["", *OUTCOMES],
-        # What was restored is what there is to judge.
+        # Accepted selections, which restored something, are the ones to judge.
         index=1 if accepted else 0,
         key="outcome",
         bind="query-params",
@@ -70,7 +70,7 @@ def choose_filters(queue: Sequence[Entry], heads: Mapping[str, RunInfo], names: 
 
 
 def _forget() -> None:
-    """Another run was chosen: the open selection is not of it, and its outcomes are others."""
+    """Another run was chosen, which has other selections and outcomes."""
     st.session_state.pop("outcome", None)
     st.query_params.pop("outcome", None)
     st.session_state.pop("chosen:selection", None)
@@ -85,7 +85,7 @@ def _to_url(name: str, value: str) -> None:
 
 
 def headline(shown: Sequence[Entry], reviewer: str) -> None:
-    """What the queue holds, and how far the review is."""
+    """The outcomes in the queue, and the progress of the review."""
     outcomes = Counter(str(entry.row["outcome"]) for entry in shown)
     said = ", ".join(f"{outcomes[name]:,} {name}" for name in OUTCOMES if outcomes[name])
     picked = sum(restored_tokens(entry.row) for entry in shown)
@@ -99,32 +99,32 @@ def headline(shown: Sequence[Entry], reviewer: str) -> None:
 
 
 def open_selection(audit_id: str) -> None:
-    """Open one of the queue."""
+    """Open a selection of the queue."""
     choose("selection", audit_id)
 
 
 def move_selection(names: Sequence[str], drawn: str, by: int) -> None:
-    """Go on from what is open now, which is more than what was drawn where a key is pressed again before the page is drawn again."""
+    """Move from the selection that is open now; it is not the drawn one if a key was pressed twice before the page was redrawn."""
     now = chosen("selection")
     place = names.index(now if now in names else drawn) + by
     open_selection(names[min(max(place, 0), len(names) - 1)])
 
 
 def drafts() -> dict[tuple[str, str], str]:
-    """Notes without a verdict so far, by selection and reviewer; they stay while other selections are open."""
+    """Unsaved notes by selection and reviewer; they are kept while other selections are open."""
     found: dict[tuple[str, str], str] = st.session_state.setdefault("drafts", {})
     return found
 
 
 def current(shown: Sequence[Entry], queue: Sequence[Entry]) -> Entry | None:
-    """The open selection: the link's, else the first that brought something back. One that the filters leave out stays open."""
+    """The open selection: the link's, else the first accepted one, else the first. It stays open if the filters exclude it."""
     wanted = chosen("selection")
     found = next((entry for entry in queue if entry.audit_id == wanted), None)
     return found or next((entry for entry in shown if entry.row["outcome"] == "accepted"), shown[0] if shown else None)
 
 
 def queue_table(shown: Sequence[Entry], entry: Entry | None, reviewer: str, traces: Mapping[str, str]) -> None:
-    """The list; a click opens a selection. What a narrow window must show comes first; one outcome for all is in the headline already."""
+    """The list; a click opens a selection. The most important columns come first; an outcome that all share is only in the headline."""
 
     def opened() -> None:
         cells = st.session_state["queue"]["selection"]["cells"]

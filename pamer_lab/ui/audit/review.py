@@ -1,8 +1,8 @@
 """The review form: a verdict with one key, the steps the reviewer would have chosen, a note. Each save adds a revision.
 
 Keys: 1 to 4 give the verdict and open the next selection without a review, J and K move, N opens the note.
-Invariant: what is on screen is what is stored. Box and buttons have keys of their own for each selection, reviewer and revision, so that
-neither steps nor a press that was meant for one selection reach another.
+Invariant: what is on screen is what is stored. The keys of box and buttons are unique to a selection, reviewer and revision, so that
+neither steps nor a press meant for one selection reach another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
             key=f"wanted-{case}",
             format_func=lambda step: f"{step}: {one_line(readable(details[step]), 50)}" if details.get(step) else str(step),
             help=HINTS["wanted"],
-            placeholder="none is needed",
+            placeholder="none needed",
         )
         with buttons:
             for number, verdict in enumerate(VERDICTS, 1):
@@ -108,7 +108,7 @@ def review_form(row: Mapping[str, Any], entry: Entry, shown: Sequence[Entry], re
         _standing(own, set(chosen))
     _others(said, reviewer, set(chosen))
     if st.session_state.pop("note-wanted", False):
-        st.session_state["note-text"] = note  # or what was typed for the selection before, where keys came faster than the page
+        st.session_state["note-text"] = note  # else a key pressed before the redraw would show the text typed for the previous selection
         _note_dialog(entry.audit_id, reviewer)
 
 
@@ -124,25 +124,25 @@ def _ask() -> None:
 
 @st.dialog("Note")
 def _note_dialog(audit_id: str, reviewer: str) -> None:
-    """The note by itself, so that one key reaches it; it is kept with the next verdict, or at once where there is one."""
+    """The note in a dialog that one key opens; it is stored with the next verdict, or at once if there is one already."""
     with st.form("note-form", border=False):
-        st.text_area("What should others know?", max_chars=NOTE_CHARACTERS, height=160, key="note-text")
+        st.text_area("Note for other reviewers", max_chars=NOTE_CHARACTERS, height=160, key="note-text")
         if st.form_submit_button("Save note", type="primary", on_click=_keep_note, args=(audit_id, reviewer)):
             st.rerun()
     st.caption("Ctrl+Enter saves it, together with your verdict.")
 
 
 def _keep_note(audit_id: str, reviewer: str) -> None:
-    """Store the note with the verdict that is stored by now, or let it wait for one."""
+    """Store the note with the stored verdict, or keep it as a draft until there is one."""
     text = drafts()[audit_id, reviewer] = st.session_state["note-text"] or ""
     if own := next(reversed(ReviewStore(workspace().database).history(audit_id, reviewer)), None):
         _stored(audit_id, reviewer, own.verdict, own.steps, text, as_shown=own.as_shown)
 
 
 def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence[Entry], box: str, drawn: tuple[int, ...]) -> None:
-    """Keep the verdict, then open what comes next. The steps are those of the box, or as it was drawn where it was not touched.
+    """Save the verdict, then open the next selection. The steps are those of the box, or the drawn ones if it was not touched.
 
-    A note can be newer than the button: its key may be pressed before the page is drawn again.
+    A draft can be newer than `note`: a key may be pressed before the page is redrawn.
     """
     steps = tuple(int(step) for step in st.session_state.get(box, drawn))
     if _stored(audit_id, reviewer, verdict, steps, drafts().get((audit_id, reviewer), note)):
@@ -151,7 +151,7 @@ def _save(audit_id: str, verdict: str, reviewer: str, note: str, shown: Sequence
 
 
 def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], note: str, *, as_shown: bool | None = True) -> bool:
-    """Whether the store took the review; a failure is shown on the page, and a waiting note is kept."""
+    """Store a review and return whether that succeeded; a failure is shown on the page, and a draft is kept."""
     try:
         ReviewStore(workspace().database).save(audit_id, reviewer, verdict, steps, note, as_shown=as_shown)
     except LabError as error:
@@ -162,7 +162,7 @@ def _stored(audit_id: str, reviewer: str, verdict: str, steps: tuple[int, ...], 
 
 
 def _standing(own: Review | None, chosen: set[int]) -> None:
-    """What is stored of this reviewer, and whether it counts for precision and recall."""
+    """This reviewer's stored review, and whether it counts for precision and recall."""
     if own is None:
         return
     hint = " It names no other steps. Change the steps and save it again to say which." if wanted_steps(own, chosen) is None else ""

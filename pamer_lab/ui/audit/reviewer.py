@@ -1,6 +1,6 @@
-"""Under which name the reader reviews: asked once, remembered by the browser, never in a link.
+"""The name under which the reader reviews: asked once, remembered by the browser, never in a link.
 
-The field is where the verdict buttons will be, and goes away once a name is entered: no key is for a verdict while one types a name.
+The field takes the place of the verdict buttons until a name is entered, so that no key gives a verdict while a name is typed.
 """
 
 from pathlib import Path
@@ -69,5 +69,5 @@ def _typed() -> None:
 
 def _forget() -> None:
     st.session_state.pop(NAME, None)
-    st.session_state["reviewer"] = ""  # pressed before the field has left the page, the button would bring back what was typed
+    st.session_state["reviewer"] = ""  # else a press before the field has left the page would bring back what was typed
     st.session_state["reviewer-forgotten"] = True

@@ -33,9 +33,7 @@ def start_here(rows: Sequence[dict[str, Any]]) -> None:
         st.info("A replay is running. Its selections will appear here.", icon=":material/hourglass_top:")
         follow(batch)
         return
-    st.info("There are no selections yet. Replay a trace with pamer+ to create some: one each time it could restore earlier steps.")
-    if reviewer_mode():
-        return
+    st.info("There are no selections yet. Replay a trace with pamer+ to create some: one per turn at which it could restore steps.")
     if not rows:
         st.page_link("pages/traces.py", label="Add a trace", icon=":material/list_alt:")
         return
@@ -51,7 +49,7 @@ def start_here(rows: Sequence[dict[str, Any]]) -> None:
 
 def _offer(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
     known = {row["trace_id"]: row for row in rows}
-    # A demo of middle length has something to choose from and is soon done.
+    # A demo of medium length has evidence to choose from and replays quickly.
     order = sorted(known, key=lambda name: (not known[name]["demo"], known[name]["turns"] < 40, known[name]["turns"]))
     trace_id = st.selectbox("Trace", order, format_func=lambda name: trace_label(known[name]), key="audit_trace")
     last_batch(trace_id)
@@ -71,7 +69,7 @@ def _offer(rows: Sequence[dict[str, Any]], choice: Choice) -> None:
 
 
 def missing_selection(audit_id: str) -> None:
-    """What a link needs when its selection is not here."""
+    """What to do if the selection of a link is missing."""
     st.warning(
         f"The selection {in_code(audit_id, 60)} in this link is not in this workspace, so another one is open. "
         "Replay the same trace with the same pamer+ settings to get it, or import the exported audit below."

@@ -62,7 +62,7 @@ def standing(queue: Sequence[Entry]) -> None:
         doubtful = doubts(given, selected)
         if doubtful:
             st.warning(
-                f"{counted(len(doubtful), 'review')} of this queue to look at again, marked `?` in the list. "
+                f"{counted(len(doubtful), 'review')} in this queue should be checked again, marked `?` in the list. "
                 f"{in_code('pamer-lab audit check')} lists them; none was changed."
             )
     with right:
@@ -74,7 +74,7 @@ def standing(queue: Sequence[Entry]) -> None:
             [
                 {
                     "Reviewers": " and ".join(pair.reviewers),
-                    "In common": pair.common,
+                    "Reviewed by both": pair.common,
                     "Same verdict": None if pair.agreed is None else round(100 * pair.agreed, 1),
                     "Kappa": pair.kappa,
                     "Note": pair.reason,
@@ -162,6 +162,6 @@ def store_check() -> None:
         st.error(f"{said}. Damaged records found. Run {remedy} to repair them; blocks of deleted memories become active again.")
     counts: list[dict[str, Any]] = [{"What": words, "Found": len(found[kind])} for kind, words in KINDS.items()]
     table(counts)
-    entries = [{"Kind": kind, "Which": entry} for kind in KINDS for entry in found[kind][:MOST_LISTED]]
+    entries = [{"Kind": kind, "Record": entry} for kind in KINDS for entry in found[kind][:MOST_LISTED]]
     if entries:
         table(entries, height=table_height(len(entries), most=300))

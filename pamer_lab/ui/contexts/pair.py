@@ -1,7 +1,7 @@
 """One decision point under two conditions: the blocks each shows the model, their tokens, and both texts side by side.
 
-Conditions select as in a study (`contexts.view`) with the study's caps, but always with the embedded models; a caption says where the study
-had others. No state is computed and no probe is used.
+Conditions select as in a study (`studies.compact.view`) with its caps, but always with the embedded models; a caption says so if the study
+used others. No state is computed and no probe is used.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _view(trace_id: str, t: int, name: str, caps: tuple[int, ...], history: Hist
 
 
 def _other_models(sides: Sequence[ContextView], caps: tuple[int, ...], study: Study) -> None:
-    """What the study chose and counted with, where this view does it with something else."""
+    """The study's embedding model and tokenizer, if this view uses others."""
     asked = {
         "embedder": _embedder().name if any("embedder" in condition(side.condition, caps).needs for side in sides) else "",
         "tokenizer": sides[0].tokenizer,
@@ -67,7 +67,7 @@ def context_pair(study: Study | None) -> None:
     """Pickers, the table of blocks, and the texts."""
     rows = trace_rows()
     if study is not None:
-        # Traces of the study first: there the labels are known.
+        # Traces of the study first, since their labels are known.
         known = {entry["trace_id"] for entry in study.decisions}
         rows = sorted(rows, key=lambda row: row["trace_id"] not in known)
     trace_id = pick_trace(rows)
@@ -96,7 +96,7 @@ def _choose(turns: int, caps: tuple[int, ...]) -> tuple[int, str, str]:
     names = {one.name: one.label for one in all_conditions(caps)}
     asked = out_of_range("point", turns)
     if asked is not None:
-        st.warning(f"Decision point {asked:,} in this link does not exist; this trace has {turns:,}, counted from 0.")
+        st.warning(f"Decision point {asked:,} in this link does not exist; those of this trace are 1 to {turns - 1:,}.")
     settle("point", range(1, turns), turns - 1)
     settle("left", list(names), "full")
     settle("right", list(names), "raw-top3")

@@ -15,7 +15,7 @@ from pamer_lab.ui.shared.widgets import table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 BEST = "★"
-MARKS: dict[State, str] = {"holds": "✓ holds", "does not hold": "✕ does not", "not tested": "– not tested"}
+MARKS: dict[State, str] = {"holds": "✓ holds", "does not hold": "✕ does not hold", "not tested": "– not tested"}
 TITLES = {"auroc": "AUROC", "f1": "F1", "agreement": "agreement"}
 
 
@@ -39,7 +39,7 @@ def tradeoff_answer(study: Study, *, published: bool) -> str:
     counted_by = study.settings.get("tokenizer", study.model)
     sentences.append(
         f"Measured with {in_code(study.model, 40)} at {layer_words(str(study.notes.get('layer', 'one layer')))}, "
-        f"tokens by {in_code(str(counted_by), 40)}; "
+        f"tokens counted with {in_code(str(counted_by), 40)}; "
         "the token share counts text, not stored states."
     )
     if published:
@@ -138,7 +138,7 @@ def pairs(study: Study) -> None:
 
 
 def retrievers(study: Study) -> None:
-    """Retrieval by chance, recency, words and embedding."""
+    """Random, recency, lexical and embedding retrieval."""
     lines = retrieval_table(study)
     if not lines:
         st.caption("This study retrieved no evidence. Add the conditions `controls`, `raw` or `embedding`.")
@@ -150,18 +150,18 @@ def retrievers(study: Study) -> None:
         rows.append(
             {"Retriever": line["label"], "Tokens, %": round(line["tokens_pct"], 1)}
             | {title: cell_text(line, key) for title, key in columns.items()}
-            | {"Not the newest": at_points(line, "points_unlike_recency")}
+            | {"Differs from Recency": at_points(line, "points_unlike_recency")}
             | {f"Published {title}": printed.get(key) for title, key in {"tokens, %": "tokens_pct", **columns}.items()}
         )
     table(rows, key="retrievers")
     st.caption(
-        "Not the newest: the number of decisions with an older block at which the retriever reads other blocks than Recency. If there "
-        "are no more older blocks than it retrieves, all retrievers read the same text."
+        "Differs from Recency: the number of decisions with an older block at which the retriever reads other blocks than Recency. "
+        "If there are no more older blocks than it retrieves, all retrievers read the same text."
     )
 
 
 def at_points(line: Line, key: str) -> str:
-    """At how many of the points that have an older block; empty where the study does not say."""
+    """A count out of the decision points that have an older block; empty if the study has none."""
     return "" if line[key] is None else f"{line[key]:,} of {line['evidence_tokens']['n']:,}"
 
 
@@ -211,7 +211,7 @@ def orderings_shown(study: Study) -> None:
             {
                 "Here": MARKS[row["state"]],
                 "Claim": row["claim"],
-                "In": row["metric"].replace("_", " "),
+                "Metric": row["metric"].replace("_", " "),
                 "Pairs": f"{row['kept']} of {row['of']}",
             }
             for row in found

@@ -18,7 +18,7 @@ from pamer_lab.ui.shared.run_form import estimated
 from pamer_lab.ui.shared.runs import all_runs, background
 from pamer_lab.ui.shared.widgets import table_height
 
-BASES = {"code": "its code", "paper": "its paper", "note": "others' notes", "inferred": "inference"}
+BASES = {"code": "its code", "paper": "its paper", "note": "third-party notes", "inferred": "inference"}
 
 
 def every_policy(trace_ids: Sequence[str], chosen: Sequence[str], factory: Factory) -> None:
@@ -43,7 +43,7 @@ def _table(reasons: dict[str, str]) -> None:
             "Runs here": why.get(entry["name"], "yes"),
             "Needs": ", ".join(entry["needs"]) or "nothing",
             "What it does": entry["description"],
-            "Rests on": ", ".join(dict.fromkeys(BASES[fact["basis"]] for fact in entry["facts"])),
+            "Based on": ", ".join(dict.fromkeys(BASES[fact["basis"]] for fact in entry["facts"])),
             "Differs from its source": "; ".join(entry["deviations"]),
         }
         for family, title in FAMILIES.items()
@@ -52,7 +52,7 @@ def _table(reasons: dict[str, str]) -> None:
     ]
     st.dataframe(lines, hide_index=True, height=table_height(len(lines), most=420))
     programs = ", ".join(f"`{entry['name']}` = `{entry['policy']}`" for entry in describe_presets())
-    st.caption(f"Agent programs by name, for the field of policies: {programs}.")
+    st.caption(f"Presets of agent programs, which you can type into the policy field: {programs}.")
 
 
 def _compare(trace_ids: Sequence[str], chosen: Sequence[str], names: Sequence[str], factory: Factory) -> None:
@@ -70,7 +70,7 @@ def _compare(trace_ids: Sequence[str], chosen: Sequence[str], names: Sequence[st
             key="compare-all",
             type="primary",
             icon=":material/compare_arrows:",
-            help="The same as `pamer-lab replay TRACES --policy all`, with `--estimate` for the time.",
+            help="Same as `pamer-lab replay TRACES --policy all`; `--estimate` prints the time first.",
             on_click=start,
             args=(list(trace_ids), list(names), BatchOptions(factory.profile.name, processes=2, heads=factory.heads_text), chosen),
         )

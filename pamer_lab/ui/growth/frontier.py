@@ -30,7 +30,7 @@ READ_TOGETHER = 16
 
 @st.cache_resource(max_entries=8, show_spinner="Pricing the runs…")
 def _found(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes, _prices: PriceTable) -> dict[str, Any]:
-    heads = sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id)  # a trace's evidence is searched once
+    heads = sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id)  # so that a trace's evidence is searched once
     outcomes = []
     for start in range(0, len(heads), READ_TOGETHER):
         for run in open_runs(heads[start : start + READ_TOGETHER]):
@@ -40,7 +40,7 @@ def _found(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes,
 
 
 def cost_frontier(runs: pl.DataFrame) -> None:
-    """The chart and the table; uses the prices that the table of totals chose."""
+    """The chart and the table; uses the prices chosen above the table of totals."""
     if runs.height > MOST_RUNS:
         st.caption(f"Cost and evidence are computed for at most {MOST_RUNS} runs; choose fewer traces to see them.")
         return
@@ -51,13 +51,13 @@ def cost_frontier(runs: pl.DataFrame) -> None:
         st.caption("No recorded action of these traces uses evidence, or the base agent costs nothing at these prices.")
         return
     st.markdown(_answer(found))
-    several = "intervals are 95 % bootstraps over tasks" if found["traces"] > 1 else "one trace has no interval"
+    several = "intervals are 95 % bootstraps over tasks" if found["traces"] > 1 else "a single trace has no interval"
     facts = [
         f"Simulated with prices {in_code(prices.described, 300)}",
         without_times(found),
         f"n = {counted(found['traces'], 'trace')}, {several}",
     ]
-    answer = f"{'; '.join(filter(None, facts))}. The line joins the policies that no other policy beats on both. {FIXED_ACTIONS}"
+    answer = f"{'; '.join(filter(None, facts))}. The line is the Pareto frontier of cost and evidence. {FIXED_ACTIONS}"
     show_chart(
         "Evidence in context against cost",
         drawing("frontier", (version(), ids, price_key(prices)), lambda colours: cost_figures.frontier(found, colours)),
@@ -83,7 +83,7 @@ def frontier_csv(found: dict[str, Any], runs: pl.DataFrame, prices: PriceTable) 
 def _answer(found: dict[str, Any]) -> str:
     """The sentence above the chart: the cheapest policy at the middle level of evidence."""
     row = found["cheapest"][len(found["cheapest"]) // 2]
-    asked = f"Cheapest policy that keeps {row['level']} % of the evidence"
+    asked = f"Cheapest policy that keeps at least {row['level']} % of the evidence"
     if row["policy"] is None:
         return f"{asked}: none of these."
     return f"{asked}: **{in_code(row['policy'])}**, {row['cost_vs_base']:.2f}× base (n = {counted(row['traces'], 'trace')})."
@@ -91,21 +91,21 @@ def _answer(found: dict[str, Any]) -> str:
 
 def _line(row: dict[str, Any]) -> dict[str, str]:
     if row["policy"] is None:
-        return {"Evidence at least": f"{row['level']} %", "Cheapest policy": "none", "Cost vs base": "", "Evidence in context": ""}
+        return {"Minimum evidence": f"{row['level']} %", "Cheapest policy": "none", "Cost vs base": "", "Evidence in context": ""}
     several = row["traces"] > 1
     cost = f"{row['cost_vs_base']:.2f}" + (f" [{row['cost_low']:.2f}, {row['cost_high']:.2f}]" if several else "")
     kept = f"{row['evidence_pct']:.1f} %" + (f" [{row['evidence_low']:.1f}, {row['evidence_high']:.1f}]" if several else "")
-    return {"Evidence at least": f"{row['level']} %", "Cheapest policy": row["policy"], "Cost vs base": cost, "Evidence in context": kept}
+    return {"Minimum evidence": f"{row['level']} %", "Cheapest policy": row["policy"], "Cost vs base": cost, "Evidence in context": kept}
 
 
 def _equal_line(row: dict[str, Any]) -> dict[str, str]:
-    """A policy against a yardstick of the size that uses as many tokens."""
+    """A policy against a yardstick that uses the same number of tokens."""
     known = row["evidence_difference"] is not None
     return {
         "Policy": row["policy"],
         "Tokens vs base": f"{row['tokens_vs_base']:.2f}",
         "Against": row["yardstick"],
-        "Evidence, points": signed_range(row, "evidence", 1) if known else "no size uses so few tokens",
-        "Cost vs base": signed_range(row, "cost", 2) if known else "",
+        "Evidence difference, points": signed_range(row, "evidence", 1) if known else "outside the range of sizes",
+        "Cost difference, × base": signed_range(row, "cost", 2) if known else "",
         "Traces": f"{row['traces']:,}",
     }

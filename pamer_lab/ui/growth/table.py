@@ -24,13 +24,13 @@ from pamer_lab.ui.shared.verdicts import show_verdicts, verdicts_of
 from pamer_lab.ui.shared.words import HINTS
 
 MOST_TRACES, MOST_RUNS, MOST_TURNS = 40, 150, 6_000
-"""Traces whose evidence is computed on one page; more where there are no more runs and turns than this together, a few seconds' work."""
-LEFT_OUT = f"For more than {MOST_TRACES} traces with long or many runs, cost, evidence and drops are left out; choose fewer to see them."
-"""Said where it is so."""
+"""Limits of the search for evidence on one page (a few seconds): this many traces, or more if all runs and turns stay within theirs."""
+LEFT_OUT = f"Cost, evidence and drops are not computed for more than {MOST_TRACES} traces with long or many runs; choose fewer traces."
+"""Shown if they are left out."""
 Costs = dict[str, tuple[float, float]]
 """By policy: its cost, and that of the base agent on the same traces."""
 EVIDENCE_CHANGE = "Evidence vs baseline"
-"""The one change of which more is good."""
+"""The only change where more is better."""
 COST_CHANGE = "Cost vs baseline"
 
 
@@ -40,7 +40,7 @@ def _policy_table(path: str, at: tuple[int, int], run_ids: tuple[str, ...], _run
 
 
 def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
-    """Policies as rows. Green is a lower cost, more evidence, and fewer tokens where the cost is known and not higher."""
+    """Policies as rows. Green is a lower cost, more evidence, and fewer tokens if the cost is known and not higher."""
     import pandas as pd
 
     table = _policy_table(str(workspace().path), version(), tuple(runs["run_id"]), runs)
@@ -88,7 +88,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
         "The interval of the reduction is a 95 % bootstrap, clustered by task."
     ]
     if len({row["traces"] for row in rows.values()}) > 1:
-        said.append("The policies here cover different traces, so a change may come from the traces.")
+        said.append("The policies here cover different traces, so a change may be due to the traces.")
     if not few:
         said.append(LEFT_OUT)
     said.append(f"Cost: simulated with prices {in_code(prices.described, 300)}.")
@@ -96,7 +96,7 @@ def comparison(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> No
 
 
 def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) -> None:
-    """The page's first lines; where they leave cost, evidence and drops out, they say so."""
+    """The page's first lines; a note says if they leave out cost, evidence and drops."""
     count, few = runs["trace_id"].n_unique(), _few(runs)
     if few:
         found = _verdicts(str(workspace().path), version(), tuple(runs["run_id"]), baseline, price_key(current_prices()))
@@ -108,7 +108,7 @@ def growth_verdicts(runs: pl.DataFrame, policies: Sequence[str], baseline: str) 
 
 
 def _few(runs: pl.DataFrame) -> bool:
-    """Whether so little was replayed that a page can look for its evidence."""
+    """Whether the runs are few enough for a page to search for their evidence."""
     short = runs.height <= MOST_RUNS and int(runs["turns"].sum()) <= MOST_TURNS
     return short or runs["trace_id"].n_unique() <= MOST_TRACES
 
@@ -119,7 +119,7 @@ def _verdicts(path: str, at: tuple[int, int], run_ids: tuple[str, ...], baseline
 
 
 def good_or_bad(column: str, change: str, costs: tuple[float | None, float | None] = (None, None)) -> Sense:
-    """What a change means: more evidence and a lower cost are good; fewer tokens only where the cost (own, baseline's) is not higher."""
+    """What a change means: more evidence and a lower cost are good; fewer tokens only if the cost (own, baseline's) is not higher."""
     more = change.startswith("▲")
     if column == EVIDENCE_CHANGE:
         return "good" if more else "bad"
@@ -154,7 +154,7 @@ def _per_trace(costs: Costs, rows: dict[str, dict[str, Any]], policy: str) -> fl
 
 
 def _reduction(row: dict[str, Any]) -> str:
-    """With its interval; one trace has none."""
+    """The reduction with its interval; a single trace has none."""
     interval = f" [{row['reduction_low']:.1f}, {row['reduction_high']:.1f}]" if row["traces"] > 1 else ""
     return f"{row['reduction_pct']:.1f} %{interval}"
 
@@ -185,7 +185,7 @@ def _costs(path: str, at: tuple[int, int], run_ids: tuple[str, ...], key: bytes,
 def _survival(path: str, at: tuple[int, int], run_ids: tuple[str, ...]) -> dict[str, Any]:
     """Survival of used evidence by policy; policies without any are omitted."""
     found: dict[str, list[Any]] = {}
-    for head in sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id):  # the caches hold a few traces
+    for head in sorted(run_store().heads(run_ids=run_ids), key=lambda head: head.trace_id):  # by trace, since the caches hold only a few
         found.setdefault(head.policy, []).extend(fates_of(open_run(head)))
     rates = {policy: survival_rates(fates) for policy, fates in found.items()}
     return {policy: rate for policy, rate in rates.items() if rate["uses"]}

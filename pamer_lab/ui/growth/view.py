@@ -33,13 +33,13 @@ from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace.catalogue import Filters, Listed, Owners, Rewards
 
 AT_ONCE = 1_500
-"""Turns up to which policies without models are replayed at once, of the shortest traces together."""
+"""Policies without models are replayed immediately on the shortest traces, up to this many turns in total."""
 DONE = "runs-done"
-"""Session key of the batch that is followed and how many of its runs the page has."""
+"""Session key: the followed batch, and how many of its finished runs the page shows."""
 MOST_COMPARED = 40
-"""Policies that this page shows together."""
+"""Maximum policies that this page shows together."""
 MOST_PAIRS = 80
-"""Pairs of runs whose first divergence is looked for at once."""
+"""Maximum pairs of runs that are compared for their first divergence."""
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -54,12 +54,12 @@ def turns_and_means(runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def run_choices(runs: pl.DataFrame) -> tuple[RunChoice, ...]:
-    """The runs of a table by what makes them, for a share file."""
+    """The choices that produce the runs of a table, for a share file."""
     return tuple(choice_of(head) for head in run_store().heads(run_ids=runs["run_id"].to_list()))
 
 
 def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], factory: Factory) -> None:
-    """Policies that need no model are replayed at once where runs are missing, on the shortest traces, if no link asked for it."""
+    """Replay policies without models immediately if runs are missing, on the shortest traces, unless a link asked for them."""
     linked = only_followed_a_link([row["trace_id"] for row in rows], list(policies), factory.profile.name)
     if linked or reviewer_mode() or background().current:
         return
@@ -68,20 +68,20 @@ def ensure_something(rows: Sequence[dict[str, Any]], policies: Sequence[str], fa
     turns = {row["trace_id"]: int(row["turns"]) for row in rows}
     short = _within(turns, AT_ONCE)
     missing = [(name, policy) for policy, names in missing_runs(runs, light, short).items() for name in names]
-    missing.sort(key=lambda pair: short.index(pair[0]))  # what there is no time for are complete traces, the longest
+    missing.sort(key=lambda pair: short.index(pair[0]))  # when time runs out, complete traces are missing, the longest ones
     if missing:
         replay_at_once(missing, ReplayOptions(profile=factory.profile.name), counted(len({name for name, _ in missing}), "trace"))
 
 
 def _within(turns: Mapping[str, int], most: int) -> list[str]:
-    """The shortest traces, as many as have this many turns together."""
+    """The shortest traces, up to this many turns in total."""
     ordered = sorted(turns, key=turns.__getitem__)
     sums = accumulate(turns[name] for name in ordered)
     return [name for name, total in zip(ordered, sums, strict=True) if total <= most]
 
 
 def first_policies(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What the page opens with: the usual policies that need no model, and those others that every one of these traces has a run of."""
+    """What the page opens with: the usual policies that need no model or have a finished run on each of these traces."""
     names = {row["trace_id"] for row in rows}
     replayed = policies_of_traces(names)
     return [
@@ -105,9 +105,9 @@ def choose_traces(rows: Sequence[dict[str, Any]]) -> Listed:
 
 
 def run_missing(trace_ids: Sequence[str], policies: Sequence[str], runs: pl.DataFrame, factory: Factory, first: Sequence[str] = ()) -> None:
-    """What is not replayed yet, with a button for the fast ones and one for all; or the progress of what runs.
+    """Missing runs, with a button for the fast ones and one for all; or the progress of the running batch.
 
-    Where the policies are still the page's own choice (`first`), all the usual ones are offered.
+    If the policies are still the page's own choice (`first`), all the usual ones are offered.
     """
     if reviewer_mode():
         return
@@ -163,7 +163,7 @@ def _missing_in_words(missing: Mapping[str, Sequence[str]], factory: Factory) ->
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions, chosen: Sequence[str]) -> None:
-    """Start a batch, and show its policies too when it is done."""
+    """Start a batch, and add its policies to the chosen ones."""
     background().start(trace_ids, policies, options)
     st.session_state[GIVEN] = True
     st.session_state["policies"] = list(dict.fromkeys([*chosen, *policies]))[:MOST_COMPARED]
@@ -184,7 +184,7 @@ def _follow(batch: Batch) -> None:
 
 
 def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]]) -> None:
-    """For each trace, the first turn whose context differs from the baseline's; either side opens its own turn."""
+    """For each trace, the first turn whose context differs from the baseline's, with a link to that turn of either run."""
     names = {row["trace_id"]: trace_label(row) for row in rows}
     heads = run_store().heads(run_ids=runs["run_id"].to_list())
     bases = {head.trace_id: head for head in heads if head.policy == baseline}
@@ -220,5 +220,5 @@ def divergences(runs: pl.DataFrame, baseline: str, rows: Sequence[dict[str, Any]
 
 
 def _link(trace_id: str, policies: Sequence[str], policy: str, turn: int) -> str:
-    """Relative to this page, so that it also works where the dashboard is served under a path."""
+    """Relative to this page, so that it also works if the dashboard is served under a base path."""
     return "replay?" + urlencode({"trace": trace_id, "policies": list(policies), "policy": policy, "turn": turn}, doseq=True)

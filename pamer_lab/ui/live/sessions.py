@@ -1,4 +1,4 @@
-"""Which live sessions there are and which one is open; how a proxy is started where there is none."""
+"""The list of live sessions and which one is open; how to start a proxy if there is none."""
 
 import time
 from typing import Any
@@ -14,9 +14,9 @@ from pamer_lab.ui.shared.text import in_code
 
 SIGNS: dict[State, str] = {"active": "●", "idle": "◐", "ended": "○"}
 PICKED = "picked-session"
-"""Key of the picker. It is not bound to the URL: Streamlit would write the label there, which changes with every turn, and read no name."""
+"""Key of the picker. It is not bound to the URL: Streamlit would write the label there, which changes with every turn, not the name."""
 ORDER = " → "
-"""Between the policies of a session, in the order in which they were in force."""
+"""Separates the policies of a session, in the order in which they applied."""
 START = """pamer-lab run --upstream https://api.example.com -- my-agent "the task"
 pamer-lab serve --upstream https://api.example.com --policy pamer+:inject=append"""
 
@@ -37,7 +37,7 @@ def how_to_start() -> None:
     st.code(START, language="bash")
     st.caption(
         "The first line starts the proxy for one command and sets the base URL for that process only; the second keeps it running. "
-        "Requests pass through unchanged unless a policy edits them. docs/live.md has the lines for common agents."
+        "Requests pass through unchanged unless a policy edits them. See docs/live.md for the commands of common agents."
     )
 
 
@@ -49,14 +49,14 @@ def pick_session() -> str:
         return ""
     known = {line["session"]: line for line in lines}
     if wanted not in known and "session" in st.query_params:
-        st.warning(f"The session {in_code(wanted, 80)} in this link is not in this workspace. The one that changed last is shown.")
+        st.warning(f"The session {in_code(wanted, 80)} in this link is not in this workspace. The most recently changed one is shown.")
     proxies, now = watched().proxies(), time.time()
     running = sum(state_of(line, proxies, now) != "ended" for line in lines)
     label = f"Session ({counted(running, 'session')} running, {len(lines) - running + older:,} ended)"
     st.session_state[PICKED] = wanted if wanted in known else lines[0]["session"]
 
     def changed() -> None:
-        if st.session_state[PICKED] in known:  # else a label from before the last turn, which a look by itself sent along
+        if st.session_state[PICKED] in known:  # else it is a label from before the last turn, sent along by an automatic refresh
             choose("session", st.session_state[PICKED])
 
     picked: str = st.selectbox(
@@ -65,7 +65,7 @@ def pick_session() -> str:
         key=PICKED,
         format_func=lambda name: _label(known[name], state_of(known[name], proxies, now)) if name in known else str(name),
         on_change=changed,
-        help=f"The {len(lines):,} changed most recently." if older else None,
+        help=f"Shows the {len(lines):,} most recently changed." if older else None,
     )
     choose("session", picked)
     return picked

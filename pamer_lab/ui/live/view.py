@@ -23,11 +23,11 @@ from pamer_lab.ui.shared.widgets import sentences, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 LOOK_EVERY = 2.0
-"""Seconds between two looks at a session whose proxy runs."""
+"""Seconds between refreshes of a session whose proxy is running."""
 REFUSED = "live-refused"
-"""Session key: what was refused last, by the session's name; it stays through the looks until the next action."""
+"""Session key: the last refusal, by session name; it is kept across refreshes until the next action."""
 FAULTS = 5
-"""Fallbacks that are named above the table."""
+"""Maximum fallbacks and failed answers that are listed above the table."""
 STATE_WORDS: dict[State, str] = {
     "active": ":green-badge[:material/radio_button_checked: running]",
     "idle": ":gray-badge[:material/pause_circle: waiting for a request]",
@@ -36,7 +36,7 @@ STATE_WORDS: dict[State, str] = {
 
 
 def follow(name: str) -> None:
-    """The session, redrawn by itself while its proxy runs."""
+    """The session, redrawn automatically while its proxy runs."""
     prices = current_prices()
     line = watched().session(name, prices)
     if line is None:
@@ -72,7 +72,7 @@ def _headline(line: dict[str, Any], state: State) -> str:
         parts.append(f"cost **{ratio:.2f}×** pass-through so far (simulated)")
     parts += [counted(line["edits"], "edit"), counted(line["fallbacks"], "fallback")]
     if line["errors"]:
-        parts.append(counted(line["errors"], "failed answer"))
+        parts.append(counted(line["errors"], "failed response"))
     if line["paused"]:
         parts.append(":orange-badge[paused: requests pass through]")
     if line["stopped"]:
@@ -81,18 +81,18 @@ def _headline(line: dict[str, Any], state: State) -> str:
 
 
 def _controls(line: dict[str, Any], state: State) -> None:
-    """Pause, another policy, and the ways to other pages."""
+    """Pause, change of policy, and links to other pages."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = {"trace": line["trace_id"], "policies": line["policy"]}
         if watched().in_library(line):
             st.page_link("pages/replay.py", label="Open in Replay", icon=":material/replay:", query_params=place)
-            st.page_link("pages/trace.py", label="Read it", icon=":material/article:", query_params={"trace": line["trace_id"]})
+            st.page_link("pages/trace.py", label="Open transcript", icon=":material/article:", query_params={"trace": line["trace_id"]})
         else:
-            st.caption("The trace appears in the library after its first answer.")
+            st.caption("The trace appears in the library after its first response.")
         if state == "ended" or reviewer_mode():
             return
         allowed = may_read_this_computer()
-        why = None if allowed else "Open the link that was printed when the dashboard was started to control sessions."
+        why = None if allowed else "To control sessions, open the link that was printed when the dashboard started."
         word = "resume" if line["paused"] else "pause"
         icon = "play_arrow" if line["paused"] else "pause"
         if st.button(word.capitalize(), key="live-pause", icon=f":material/{icon}:", disabled=not allowed, help=why):
@@ -128,7 +128,7 @@ def _forget() -> None:
 def _faults(line: dict[str, Any]) -> None:
     faults = [row for row in line["requests"] if row["fallback"] or row["error"]]
     for row in faults[-FAULTS:]:
-        what = "Fallback" if row["fallback"] else "Failed answer"
+        what = "Fallback" if row["fallback"] else "Failed response"
         st.error(f"{what} at turn {row['t']}: {in_code(row['fallback'] or row['error'], 300)}", icon=":material/error:")
     if len(faults) > FAULTS:
         st.caption(f"{len(faults) - FAULTS:,} earlier ones are in the table.")
@@ -144,7 +144,7 @@ def _chart(line: dict[str, Any]) -> None:
     known = [f"{short(billed[part])} {word}" for part, word in _BILLED.items() if billed[part] is not None]
     said = f" Billed by the provider (recorded): {', '.join(known)}." if known else " The provider reported no usage."
     if billed["calls_without_usage"]:
-        said += f" {counted(billed['calls_without_usage'], 'answer')} came without usage."
+        said += f" {counted(billed['calls_without_usage'], 'response')} came without usage."
     how = counted_with(tokens["kind"], tokens["tokenizer"])
     if len(line["policies"]) > 1:
         said += f" Policies in order: {in_code(ORDER.join(line['policies']), 200)}."
@@ -179,10 +179,10 @@ def _requests(line: dict[str, Any]) -> None:
             "Turn": column.NumberColumn(width=60),
             "Time": column.TextColumn(width=80),
             "What happened": column.TextColumn(width="large"),
-            "Sent → seen": column.TextColumn(width=130, help="Tokens of the client's request, and of what the model saw."),
-            "Read / write / new": column.TextColumn(width=150, help="Input as the provider counts it: from its cache, into it, uncached."),
+            "Sent → seen": column.TextColumn(width=130, help="Tokens in the client's request → tokens the model saw."),
+            "Read / write / new": column.TextColumn(width=150, help="Input as the provider reports it: cache read, cache write, new."),
             "Output": column.TextColumn(width=70),
-            "ms": column.NumberColumn(width=70, help="Milliseconds that the request waited in the proxy.", format="%.1f"),
+            "ms": column.NumberColumn(width=70, help="Milliseconds that the request spent in the proxy.", format="%.1f"),
             "First byte, ms": column.NumberColumn(width=90, help="Milliseconds until the model server's first byte.", format="%.0f"),
         },
     )
@@ -205,7 +205,7 @@ def _table(line: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def requests_csv(line: dict[str, Any]) -> str:
-    """The table of requests, newest first as on the screen, with the exact counts that it shortens and how they were made."""
+    """The table of requests, newest first as on the screen, with exact token counts and how they were made."""
     own = {
         "Session": line["session"],
         "tokenizer": line["tokens"]["tokenizer"],
@@ -232,8 +232,8 @@ def _happened(row: dict[str, Any]) -> str:
     if row["edit"] and mark != "edit":
         said += ", edit"
     if row["again"]:
-        said += ", the same request again"
+        said += ", repeated request"
     if row["refused"]:
         said += f", the edited request was refused ({row['refused']})"
     reason = f": {one_line(row['reason'], 300)}" if row["reason"] else ""
-    return said + reason + (f" — answer: {one_line(row['error'], 200)}" if row["error"] else "")
+    return said + reason + (f" — response: {one_line(row['error'], 200)}" if row["error"] else "")

@@ -87,7 +87,7 @@ def recorded_tasks(shown: PublishedTable) -> None:
     st.markdown(f"**Reward and tokens: {line['row']} and the benchmark traces here**")
     st.dataframe(rows, hide_index=True, placeholder="")
     st.caption(
-        "Recorded by the benchmark's proxy and grader, not measured by a replay; n counts tasks, for tokens traces with recorded usage."
+        "Recorded by the benchmark's proxy and grader, not measured by a replay; n: tasks, or for tokens, traces with recorded usage."
     )
 
 

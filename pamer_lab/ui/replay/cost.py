@@ -22,7 +22,7 @@ from pamer_lab.ui.shared.words import HINTS
 
 
 def cost_panel(run: Run, prices: PriceTable) -> None:
-    """The stacked chart of the open run and its dearest turns; a row opens its turn."""
+    """The stacked chart of the open run and its most expensive turns; a row opens its turn."""
     cost = cost_of(run, prices)
     if not run.turns or not cost.total:
         st.caption("This run costs nothing at these prices.")
@@ -32,7 +32,7 @@ def cost_panel(run: Run, prices: PriceTable) -> None:
     rewritten = cost.tokens["rewritten"]
     versus = "" if cost.vs_base is None else f", {cost.vs_base:.2f} of the base agent's"
     answer = (
-        f"{run.head.policy}: {cost.total:.4f} {in_code(prices.currency, 8)}{versus}: {share}. {rewritten:,} tokens were written again; "
+        f"{run.head.policy}: {cost.total:.4f} {in_code(prices.currency, 8)}{versus}: {share}. {rewritten:,} tokens were rewritten; "
         f"n = {counted(len(run.turns), 'turn')}, simulated with prices {in_code(prices.described, 300)}. Actions are fixed."
         f"{DEMO if run.head.demo else ''}"
     )
@@ -69,7 +69,7 @@ def _expensive(run: Run, cost: RunCost) -> None:
             "Written": turn.write,
             "Uncached": turn.uncached,
             "Output": turn.output,
-            "Written again": turn.rewritten,
+            "Rewritten": turn.rewritten,
         }
         for turn in dear
     ]

@@ -45,7 +45,7 @@ ACCOUNT_HINTS = {
 
 
 def headline(run: Run) -> str:
-    """The open run in a line."""
+    """The open run in one line."""
     last = run.turns[-1]
     actions = {name: sum(turn.action == name for turn in run.turns) for name in ("compress", "recall", "fallback")}
     change = 100 * (last.active_tokens / last.raw_tokens - 1) if last.raw_tokens else 0.0
@@ -134,7 +134,7 @@ def accounts(runs: Sequence[Run]) -> None:
         scope = "the complete run" if recorded.get("whole_run") else counted(recorded["turns_with_usage"], "turn")
         st.caption(
             f"The source recorded {recorded['input']:,} input ({recorded['cached']:,} cached) and {recorded['output']:,} output tokens "
-            f"for {scope}, by its own tokenizer; not comparable with the counts above."
+            f"for {scope}, with its own tokenizer; not comparable with the counts above."
         )
 
 
@@ -160,7 +160,7 @@ def _account(run: Run, prices: PriceTable) -> dict[str, Any]:
 
 
 def evidence(run: Run) -> None:
-    """What later actions used, and where it was by then; a row opens its turn."""
+    """The evidence that later actions used, and where it was at that turn; a row opens its turn."""
     found = fates_of(run)
     rates = survival_rates(found)
     if missing := timeline_of(run.head.trace_id, run.head.profile)[1].sentence:
@@ -185,7 +185,7 @@ def evidence(run: Run) -> None:
         return
     lines = [
         {"Turn": fate.use.t, "Used": fate.use.value, "Kind": fate.use.kind, "First seen in": f"block {fate.use.seen_in}"}
-        | {"Was": FATE_WORDS[fate.survival], "Where": fate.where}
+        | {"State at use": FATE_WORDS[fate.survival], "Where": fate.where}
         for fate in shown
     ]
     download("CSV", lambda: rows_csv(run, lines), "evidence.csv", "text/csv", key="evidence-csv")
@@ -202,7 +202,7 @@ def dropped(run: Run) -> None:
     """Blocks that left the request with nothing in their place, turn by turn; a row opens its turn."""
     found = drops_of(run)
     if not found:
-        st.caption(f"{run.head.policy} drops no block here: each earlier block is in the context, in a summary, or in memory.")
+        st.caption(f"{run.head.policy} drops no blocks here: each earlier block is in the context, in a summary, or in memory.")
         return
     lost = sum(len(drop.lost) for drop in found)
     st.markdown(
@@ -287,7 +287,7 @@ def one_sided(found: Divergence, block_tokens: Sequence[int]) -> list[dict[str, 
 
 def _rows(items: Iterable[dict[str, Any]], block_tokens: Sequence[int]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    # The numbers of neighbouring blocks grow as their places do, so their difference stays the same.
+    # Neighbouring blocks have consecutive numbers and places, so the difference stays the same.
     for _, run in groupby(enumerate(items), key=lambda entry: ("block" in entry[1], entry[1].get("block", 0) - entry[0])):
         part = [item for _, item in run]
         if "block" not in part[0]:

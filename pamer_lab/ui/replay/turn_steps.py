@@ -1,4 +1,4 @@
-"""Which turn of which policy is open, and how to move: number, buttons with keys, clicks in charts. Both are in the URL.
+"""The open policy and turn, and how to move: number, buttons with keys, clicks in charts. Both are in the URL.
 
 Invariant: the open turn exists in the open run.
 """
@@ -19,7 +19,7 @@ from pamer_lab.ui.shared.state import out_of_range, settle
 from pamer_lab.ui.shared.words import HINTS
 
 CHARTS = ("context", "strip", "ledger")
-"""Keys of the charts that have a turn to click."""
+"""Keys of the charts in which a turn can be clicked."""
 
 
 def open_turn(turn: int, policy: str = "") -> None:
@@ -29,7 +29,7 @@ def open_turn(turn: int, policy: str = "") -> None:
 
 
 def settle_run(runs: Sequence[Run]) -> Run:
-    """The run whose turn is looked at; the most active policy answers most questions, so it is the one that opens first."""
+    """The open run; that of the most active policy opens first, since it answers most questions."""
     _open_awaited(runs)
     policies = [run.head.policy for run in runs]
     first = max(range(len(runs)), key=lambda number: (sum(turn.action != "pass" for turn in runs[number].turns), -number))
@@ -50,7 +50,7 @@ def _open_awaited(runs: Sequence[Run]) -> None:
 
 
 def choose_policy(runs: Sequence[Run]) -> str:
-    """The policy that is looked at, to choose another."""
+    """The choice of the open policy."""
     policies = [run.head.policy for run in runs]
     with st.container():  # directly in a column the names would scroll out of sight instead of taking a second row
         picked = st.segmented_control("Policy", policies, required=True, key="policy", label_visibility="collapsed") or policies[0]
@@ -68,7 +68,7 @@ def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ())
     count = len(run.turns)
     asked = out_of_range("turn", count)
     if asked is not None:
-        st.warning(f"Turn {asked:,} in this link does not exist; this run has {count:,}, counted from 0. Turn {count - 1} is open.")
+        st.warning(f"Turn {asked:,} in this link does not exist: the run has {count:,} turns, counted from 0. Turn {count - 1} is open.")
     lost = {drop.t: drop for drop in dropped}
     events = [turn.t for turn in run.turns if turn.action != "pass" or turn.t in lost]
     otherwise = count - 1 if asked is not None or "turn" in st.session_state else events[0] if events else 0
@@ -91,7 +91,7 @@ def choose_turn(run: Run, policies: Sequence[str], dropped: Sequence[Drop] = ())
 
 
 def _step(name: str, icon: str, target: int | None, keys: str) -> None:
-    """A button to another turn; without one it cannot be pressed."""
+    """A button that opens another turn; disabled if there is none."""
     label = f":material/{icon}:"
     hint = f"{name}. {ALL_KEYS}"
     st.button(label, key=name, help=hint, disabled=target is None, on_click=open_turn, args=(target or 0,), shortcut=keys)

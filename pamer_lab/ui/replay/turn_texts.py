@@ -1,4 +1,4 @@
-"""The texts of one row of a turn: as the agent sent it, as the model would see it, and where the two differ word by word.
+"""The texts of one row of a turn: as the agent sent it, as the model would see it, and their word-by-word difference.
 
 Everything a trace or a model wrote goes through `body` or a code block.
 Invariant: `difference` is bounded, whatever the texts are, and every unseen character in it is made visible.
@@ -19,16 +19,16 @@ from pamer_lab.ui.shared.runs import memories_of
 from pamer_lab.ui.shared.widgets import body
 
 LONG_DIFFERENCE = 1_500
-"""Characters of a difference from which it scrolls."""
+"""Characters; a longer difference scrolls."""
 DIFFERENCE_HEIGHT = 320
-"""Pixels of one that scrolls."""
+"""Height in pixels of a difference that scrolls."""
 MOST_COVERED = 200
-"""Blocks behind one text that are put together for reading."""
+"""Maximum blocks that are shown next to the text that replaces them."""
 MOST_WORDS = 4_000
 """Words of each text that are compared."""
 MOST_LINES = 200
 LONGEST = 40
-"""Words of one stretch that are shown; a longer one keeps its beginning and end."""
+"""Maximum words shown of one stretch; a longer one keeps its beginning and end."""
 
 
 def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool) -> None:
@@ -49,7 +49,7 @@ def row_texts(run: Run, row: Row, timeline: Timeline, turn: Turn, *, both: bool)
 
 
 def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
-    """What the agent sent of a row, in words and as a text."""
+    """What the agent sent for a row: a caption and the text."""
     if row.state == "edited" and row.block is not None:
         return "Agent sent", _block_text(timeline, row.block)
     if row.sent is None and row.covers:
@@ -60,7 +60,7 @@ def _sent(row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
 
 
 def _seen(run: Run, row: Row, timeline: Timeline, turn: Turn) -> tuple[str, str | None]:
-    """What the model sees of a row, or in place of an omitted block."""
+    """What the model sees for a row, or in place of an omitted block: a caption and the text."""
     if row.seen is not None or row.block is None:
         return "Model sees: the same" if row.state == "same" else "Model sees", _text(row, timeline, turn)
     block = row.block
@@ -101,7 +101,7 @@ def block_words(spans: Sequence[Span]) -> str:
 
 
 def difference(first: str, second: str) -> str:
-    """The texts as stretches, one to a line; says at its end where either was cut."""
+    """The texts as stretches, one per line; the last line says if anything was cut."""
     one, other = first.split(maxsplit=MOST_WORDS), second.split(maxsplit=MOST_WORDS)
     cut = len(one) > MOST_WORDS or len(other) > MOST_WORDS
     one, other = one[:MOST_WORDS], other[:MOST_WORDS]

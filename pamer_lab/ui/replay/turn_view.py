@@ -26,7 +26,7 @@ from pamer_lab.ui.shared.widgets import body, choose_part, table, table_height
 from pamer_lab.ui.shared.words import HINTS
 
 MOST_LOST = 8
-"""Lost pieces of evidence that are named at one turn."""
+"""Maximum lost pieces of evidence that are named at one turn."""
 VIEWS = ["Model's view", "Agent's request vs. model's view", "Memory"]
 
 
@@ -54,7 +54,7 @@ def _dropped(drop: Drop) -> None:
     if drop.lost:
         named = ", ".join(f"{in_code(lost.value, 60)} (turn {lost.used_at})" for lost in drop.lost[:MOST_LOST])
         more = f" and {len(drop.lost) - MOST_LOST:,} more" if len(drop.lost) > MOST_LOST else ""
-        st.markdown(f"Later actions use evidence that is gone now: {named}{more}.")
+        st.markdown(f"Later actions use evidence that is lost here: {named}{more}.")
 
 
 def _why(run: Run, turn: Turn) -> None:
@@ -132,7 +132,7 @@ def _context(run: Run, timeline: Timeline, turn: Turn, *, both: bool) -> None:
         rows = [row for row in rows if row.seen is not None]
     seen, sent = sum(row.seen or 0 for row in rows), sum(row.sent or 0 for row in rows)
     shown = [_side_row(row) if both else _seen_row(row, number) for number, row in enumerate(rows)]
-    # Streamlit keeps a chosen row by its number, which means another item at another turn.
+    # Streamlit keeps a selected row by its number, which means another item at another turn.
     key = f"items-{run.run_id}-{turn.t}-{both}"
     st.dataframe(
         shown,
@@ -179,7 +179,7 @@ def _memory(run: Run, turn: Turn) -> None:
     edited = [item for item in turn.items if item.kind == "edited"]
     if edited:
         spans = spans_of(item.spans[0][0] for item in edited)
-        st.markdown(f"**Shortened blocks** · {sum(item.tokens for item in edited):,} tokens left of {block_words(spans)}")
+        st.markdown(f"**Shortened blocks** · {sum(item.tokens for item in edited):,} tokens remain of {block_words(spans)}")
     for number, item in texts:
         kind = {"summary": "Summary in the context", "recalled": "Recalled summaries", "evidence": "Restored evidence"}[item.kind]
         covered = sum(last - first for first, last in item.spans)

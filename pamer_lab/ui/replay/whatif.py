@@ -1,6 +1,6 @@
-"""What-if sliders: other votes, thresholds, minimum and window, decided again from the stored logits without a model call.
+"""What-if sliders: decisions recomputed from the stored logits for other settings, without a model call.
 
-The sliders are in the URL; while they are as the run had them, nothing is drawn.
+The sliders are in the URL; at the run's own settings, nothing is drawn.
 """
 
 from typing import Any
@@ -79,13 +79,13 @@ def _sliders(rule: dict[str, Any], heads: int) -> Changes:
             bind="query-params",
             help=HINTS["candidate"],
         ),
-        retained=retained.slider("Blocks kept", 0, 8, rule["retained"], key="kept", bind="query-params", help=HINTS["kept"]),
+        retained=retained.slider("Recent blocks kept", 0, 8, rule["retained"], key="kept", bind="query-params", help=HINTS["kept"]),
         **_gate(rule),
     )
 
 
 def _gate(rule: dict[str, Any]) -> dict[str, Any]:
-    """Horizon and prices of the priced gate, where they differ from the run's; without the switch, a run that had no gate gets none."""
+    """Horizon and prices of the priced gate, if they differ from the run's; a run without a gate gets one only if the switch is on."""
     stored = rule.get("gate") or {}
     switch, horizon, table = st.columns([2, 3, 3], gap="medium", vertical_alignment="center")
     if not stored and not switch.toggle("Only edits that pay off", key="pays", bind="query-params", help=HINTS["pays"]):
@@ -98,6 +98,6 @@ def _gate(rule: dict[str, Any]) -> dict[str, Any]:
     names = list(tables)
     first = stored.get("prices", DEFAULT)
     place = names.index(first) if first in tables else 0
-    name = table.selectbox("Prices of the rule", names, index=place, key="gate-prices", bind="query-params")
+    name = table.selectbox("Prices for this rule", names, index=place, key="gate-prices", bind="query-params")
     same_table = bool(stored) and name == first
     return {"horizon": None if stored and turns == known else turns, "prices": None if same_table else tables[name or DEFAULT]}

@@ -1,7 +1,7 @@
 """Shows charts: a title above, a caption below, and the data as CSV. Figures are built once.
 
-Plotly's checks take ten times longer than the rest of a rerun, so figures are kept. A saved picture includes the words around its chart
-(`assets/picture.js`), which finds charts by the frame that `show_chart` puts around each.
+Plotly's checks take ten times longer than the rest of a rerun, so figures are cached. A saved picture includes the words around its chart:
+`assets/picture.js` finds a chart by the frame that `show_chart` puts around it.
 Invariant: a drawing is identified by its name and everything it shows (`of`), so that a changed setting, run or theme is another drawing;
 the cache is bounded and shared by all sessions; a drawing is never changed.
 """
@@ -20,7 +20,7 @@ from pamer_lab.ui.shared.theme import colours, is_dark
 
 MOST_DRAWINGS = 64
 PICTURE = "picture-format"
-"""Session key of the format in which charts are saved."""
+"""Session key: the format in which charts are saved."""
 PICTURES = ("svg", "png")
 Build = Callable[[dict[Meaning, str]], Any]
 """Makes a plotly figure from the colours of a theme."""
@@ -29,7 +29,7 @@ _words = st.components.v2.component("pamer_picture", js=(Path(__file__).parent /
 
 
 class Drawing(BaseFigure):  # type: ignore[misc]  # plotly has no types
-    """A figure that was checked when it was built, as plain values: plotly's own would be copied and searched at every use."""
+    """A figure as plain values, checked when it was built; plotly's own class would be copied and searched at every use."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._spec = spec
@@ -45,12 +45,12 @@ def _drawing(name: str, of: Any, dark: bool, _build: Build) -> Drawing | None:
 
 
 def drawing_or_none(name: str, of: Any, build: Build) -> Drawing | None:
-    """The figure that `build` makes from the theme's colours, if it makes one; `of` holds plain values and says all that it shows."""
+    """The figure that `build` makes from the theme's colours, if it makes one; `of`: plain values that identify all it shows."""
     return _drawing(name, of, is_dark(), build)
 
 
 def drawing(name: str, of: Any, build: Build) -> Drawing:
-    """The figure of a `build` that always makes one."""
+    """The same for a `build` that always makes a figure."""
     found = drawing_or_none(name, of, build)
     assert found is not None, f"the chart {name!r} drew nothing"
     return found
@@ -73,13 +73,13 @@ def show_chart(
             if csv:
                 download("CSV", csv, f"{key}.csv", "text/csv", key=f"{key}-csv")
         config = CONFIG | {"toImageButtonOptions": {"format": picture_format(), "filename": key}}
-        # The answer stays out of the description: it may change with the turn, and another description is another chart.
+        # The answer is not part of `alt`: it may change with the turn, and with another `alt` it would be another chart.
         st.plotly_chart(figure, key=key, config=config, on_select=on_click or "ignore", selection_mode="points", alt=question)
         st.caption(answer)
 
 
 def picture_format() -> str:
-    """What the camera above a chart saves; chosen in the panel Share."""
+    """The format that the camera above a chart saves; chosen in the Share dialog."""
     return str(st.session_state.get(PICTURE, PICTURES[0]))
 
 
@@ -89,5 +89,5 @@ def _frame(key: str) -> str:
 
 
 def caption_pictures() -> None:
-    """Puts the words around charts into saved pictures; once a page, outside all parts."""
+    """Include the words around charts in saved pictures; call once per page, outside all parts."""
     _words(key="picture-words", width="content")

@@ -1,7 +1,7 @@
 """Small downloads of what a page shows, scanned for secrets like every export.
 
-They have no panel with choices, so keys, tokens and passwords are always replaced; the share file and the commands offer the choice. The
-scan runs when the reader presses the button, and for a long text in a process of its own, so that no other visitor waits for it.
+They offer no choices, so keys, tokens and passwords are always replaced; the share file and the commands let the user choose. The scan
+runs when the reader presses the button, and for a long text in a separate process, so that no other visitor waits for it.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from pamer_lab.aside import SCAN_SECONDS, ask
 from pamer_lab.redaction import clean_text
 
 AT_ONCE = 50_000
-"""Characters that are scanned in the page's process."""
+"""Texts of up to this many characters are scanned in the page's process."""
 
 
 def download(label: str, body: str | Callable[[], str], name: str, mime: str, *, key: str, quiet: bool = True) -> None:
-    """A button that saves a text, given or made when it is asked for; `quiet` for one next to a chart or table."""
+    """A button that saves a text, given or made on demand; `quiet`: for a button next to a chart or table."""
     st.download_button(
         label,
         partial(cleaned, body),

@@ -10,7 +10,7 @@ from pamer_lab.jobs import Work
 Kind = TypeVar("Kind", bound=Work)
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at work that runs."""
+"""Seconds between updates while work is running."""
 
 
 def progress_bar(work: Work, text: str, *, key: str) -> None:
@@ -23,7 +23,7 @@ def progress_bar(work: Work, text: str, *, key: str) -> None:
 
 
 def waiting_list(works: Sequence[Kind], words: Callable[[Kind], str]) -> None:
-    """What begins when the work above has ended, perhaps asked for in another tab, each with a button that takes it out."""
+    """The queue behind the running work, including work from other tabs, each with a button that withdraws it."""
     for number, work in enumerate(works, 1):
         with st.container(horizontal=True, vertical_alignment="center", key=f"waiting-{number}"):
             st.markdown(f":material/hourglass: **Queued ({number} of {len(works)})**: {words(work)}", width="stretch")

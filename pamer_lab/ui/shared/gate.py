@@ -1,8 +1,8 @@
 """The layer in front of Streamlit: which requests reach the dashboard, and whose browser may read files of this computer.
 
-Each start makes a token and prints a link that carries it; a browser that opens the link keeps the token as a cookie. Uploads, reading and
+Each start makes a token and prints a link that carries it; a browser that opens the link keeps the token as a cookie. Uploads, viewing and
 replay need no token, `may_read_this_computer` does, and `--token required` asks for it everywhere.
-Invariant: a request under a foreign name, or by a page of another site, never reaches Streamlit, which would look up its address outside.
+Invariant: a request for a foreign host, or from another site's page, never reaches Streamlit, which would look up its own address online.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from pamer_lab.hosts import LOOPBACK, host_allowed, own_origin
 from pamer_lab.reviewer_mode import reviewer_mode
 
 MODES = ("files", "required")
-"""What the token is asked for: files: reading this computer's files; required: everything."""
+"""What needs the token. `files`: reading this computer's files; `required`: everything."""
 TOKEN = secrets.token_urlsafe(32)
 """Made once per start; never stored."""
 HEADERS = {
@@ -34,7 +34,7 @@ HEADERS = {
     "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Sent with every answer."""
+"""Sent with every response."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -43,9 +43,9 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 def may_read_this_computer() -> bool:
-    """Whether this browser may read files of this computer: it came by the link printed at start, and reviewer mode is off.
+    """Whether this browser may read files of this computer: it opened the link printed at start, and reviewer mode is off.
 
-    Ask before a page reads any path or looks for sessions; where it is False, show `how_to_get_in()` instead. What may be read is
+    Ask before a page reads any path or looks for sessions; if it is False, show `how_to_get_in()` instead. What may be read is
     `workspace.roots.readable_roots()`: pass it as `roots` to `import_paths` or `iter_traces`, which refuse everything else.
     """
     kept = st.context.cookies.get(cookie_name())
@@ -53,7 +53,7 @@ def may_read_this_computer() -> bool:
 
 
 def how_to_get_in() -> str:
-    """What to do where `may_read_this_computer` is False, as one sentence."""
+    """What to do if `may_read_this_computer` is False, as one sentence."""
     return (
         "To read files on this computer from this page, open the link that was printed when the dashboard was started; it contains a token."
     )
@@ -122,18 +122,18 @@ class Gate:
             (name, value) for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True) if name != "token"
         ]
         place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{urlencode(rest)}" if rest else "")
-        # Lax: with Strict, a link in a web terminal would set the cookie and not be let in by it.
+        # Lax: with Strict, a link in a web terminal would set the cookie, but the redirect would not send it.
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         cookie = f"{cookie_name()}={TOKEN}; Path=/; HttpOnly; SameSite=Lax{secure}"
         more = [(b"location", place.encode()), (b"set-cookie", cookie.encode()), (b"cache-control", b"no-store")]
         await _answer(send, 303, "", more)
 
 
-CLOSED = "Open the link that was printed when it was started."
+CLOSED = "Open the link that was printed when it started."
 
 
 def refusal(kind: str, headers: Iterable[tuple[str, str]]) -> str:
-    """Why a request with these headers is refused; empty where it is not."""
+    """Why a request with these headers is refused; empty if it is not."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name, []).append(value)

@@ -15,11 +15,11 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
 FITTING = "default"
-"""The choice that takes the heads that fit the profile's model. Labels are what the URL holds, so names are shown as they are."""
+"""The choice of the default heads for the profile's model. The URL holds labels, so names are shown unchanged."""
 
 
 def choose_profile(place: DeltaGenerator) -> str:
-    """Built-in profiles, and those that runs of this workspace were made with."""
+    """The choice among built-in profiles and those used by runs of this workspace."""
     return place.selectbox("Profile", known_profiles(workspace().path), key="profile", bind="query-params", help=HINTS["profile"])
 
 
@@ -34,12 +34,12 @@ def choose_heads(place: DeltaGenerator, profile: str, device: str = "auto") -> F
 
 
 def ask_to_confirm(profile: Profile) -> None:
-    """Show where an unconfirmed profile would send texts and keys; a browser that came by the printed link can confirm it."""
+    """Show where an unconfirmed profile would send texts and keys; a browser that opened the printed link can confirm it."""
     places = unconfirmed(profile)
     if not places:
         return
     shown = "\n".join(f"- {in_code(place)}" for place in places)
-    st.warning(f"This profile is a file and has not been confirmed yet. With it, PaMER Lab sends:\n{shown}")
+    st.warning(f"This profile comes from a file and has not been confirmed yet. With it, PaMER Lab would send:\n{shown}")
     if may_read_this_computer():
         st.button("Trust this profile", key="trust-profile", icon=":material/verified_user:", on_click=_trust, args=(profile,))
     else:

@@ -1,4 +1,4 @@
-"""What every page listens to: `?` opens the list of keys, and `at` in a link names the part of the page that is brought into view."""
+"""What every page listens to: `?` opens the list of keys, and `at` in a link names the part of the page to scroll into view."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 KEYS = {
     "J": "Next: turn on Replay, page of blocks on Transcript, selection on Evidence audit",
-    "K": "Previous: the same, backwards",
+    "K": "Previous turn, page of blocks or selection",
     "Shift+J": "Next event on Replay",
     "Shift+K": "Previous event on Replay",
     "1 2 3 4": "Verdict on Evidence audit: right, missing evidence, unnecessary step, wrong step",
@@ -16,7 +16,7 @@ KEYS = {
 }
 """All keys; each means the same on every page that has it."""
 ALL_KEYS = "Press ? for a list of all keys."
-"""Beside what has a key of its own."""
+"""Part of the help of every control that has a key."""
 TARGET = "at"
 """Query parameter with the key of the container that a link points to."""
 
@@ -25,12 +25,12 @@ _component = st.components.v2.component("pamer_page", js=(Path(__file__).parent 
 
 @st.dialog("Keys")
 def _list_keys() -> None:
-    st.table({"What it does": KEYS})  # its cells wrap, those of a dataframe are cut
+    st.table({"What it does": KEYS})  # its cells wrap; those of a dataframe are cut off
     st.caption("Keys do nothing while you type in a field.")
 
 
 def page_keys() -> None:
-    """Once a page, outside all parts."""
+    """Call once per page, outside all parts."""
     asked = _component(key="page-keys", data={"target": st.query_params.get(TARGET, "")}, width="content", on_asked_change=lambda: None)
     if asked.asked:
         _list_keys()

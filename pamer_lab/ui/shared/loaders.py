@@ -22,7 +22,7 @@ from pamer_lab.workspace.ingest import DEMO_FOLDER, Imported, import_demo
 
 _FIRST = threading.Lock()
 MOST_HITS = 5_000
-"""Search hits of one trace that are counted; more are said to be more."""
+"""Maximum search hits counted in one trace; beyond that, the page says `or more`."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -36,7 +36,7 @@ def workspace() -> Workspace:
 
 
 def table_version(spec: TableSpec) -> tuple[int, int]:
-    """Changes whenever a table does, also when the folder was deleted and made again."""
+    """Changes whenever a table does, even if the folder was deleted and created again."""
     return workspace().table_version(spec)
 
 
@@ -46,17 +46,17 @@ def _listed(path: str, version: tuple[int, int], where: str) -> Listed:
 
 
 def catalogue(filters: Filters | None = None) -> Listed:
-    """The traces that fit; where very many do, the last stored of them."""
+    """The traces that fit; if very many do, the most recently stored ones."""
     return _listed(str(workspace().path), table_version(TRACES), (filters or Filters()).where)
 
 
 def trace_rows() -> Sequence[dict[str, Any]]:
-    """Summary rows of all traces, or of the last stored where there are very many."""
+    """Summary rows of all traces, or of the most recently stored ones if there are very many."""
     return catalogue().rows
 
 
 def rows_named(trace_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Summary rows by trace id, listed or not; traces that are not here are left out."""
+    """Summary rows by trace id, listed or not; missing traces are left out."""
     wanted, known = dict.fromkeys(trace_ids), {row["trace_id"]: row for row in trace_rows()}
     missing = [name for name in wanted if name not in known]
     known |= {row["trace_id"]: row for row in workspace().rows_of(missing)} if missing and not catalogue().complete else {}
@@ -64,7 +64,7 @@ def rows_named(trace_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def known_formats() -> list[str]:
-    """Formats that traces here may have: those that are listed; where not all traces are, every format that can be read."""
+    """Formats that traces here may have: those of the listed traces; if not all are listed, every format that can be read."""
     found = catalogue()
     return sorted({row["format"] for row in found.rows} | (set() if found.complete else {reader.NAME for reader in formats()}))
 
@@ -79,7 +79,7 @@ def rows_or_demo() -> tuple[Sequence[dict[str, Any]], Imported | None]:
 
 
 def first_rows() -> tuple[Sequence[dict[str, Any]], Imported | None]:
-    """The same without a page; of several callers one imports, and the others wait for it."""
+    """The same without a page; of several concurrent callers, one imports and the others wait for it."""
     with _FIRST:
         rows = trace_rows()
         if rows or not DEMO_FOLDER.is_dir() or reviewer_mode():

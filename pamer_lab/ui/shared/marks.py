@@ -1,7 +1,7 @@
 """The open turn or block in charts, and clicks on them, without redrawing the charts.
 
 A figure with its own mark would be built, sent and drawn again at every turn. Instead the figures stay, a component draws a line over them
-in the browser and reports every click, also a second one on the same point. Charts are identified by their keys.
+in the browser and reports every click, including a second one on the same point. Charts are identified by their keys.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Mark:
 
     at: float
     band: tuple[float, float] | None = None
-    """From and to, for what is on the page around it; None draws none."""
+    """The range that is on the page, drawn as a band; None draws none."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Click:
     chart: str
     x: int
     line: str
-    """Name of the line or row it belongs to; empty where it has none."""
+    """Name of the line or row it belongs to; empty if it has none."""
 
 
 def marks(places: Mapping[str, Mark], on_click: Callable[[Click], None], *, key: str) -> None:
-    """Mark charts by key and hear of clicks on them; `on_click` runs before the next drawing."""
+    """Mark charts by key and report clicks on them; `on_click` runs before the next redraw."""
 
     def clicked() -> None:
         said = st.session_state[key].get("clicked")

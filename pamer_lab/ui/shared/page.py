@@ -39,7 +39,7 @@ def run(main: Callable[[], None]) -> None:
         runpy.run_path(str(ROUTER), run_name="__main__")
         st.stop()
     if reviewer_mode():
-        st.caption(":material/lock: Reviewer mode: read everything, write only reviews.")
+        st.caption(":material/lock: Reviewer mode: everything is read-only, except reviews.")
     if dropped := drop_long_numbers():
         st.session_state[DROPPED] = dropped
         st.rerun()  # widgets take their values from the URL as it was when the run began

@@ -12,11 +12,11 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.widgets import missing_trace
 
 LABEL = "open-trace-label"
-"""Session key of the open trace's id and what it is called, for when it is gone."""
+"""Session key: the open trace's id and label, for the message if it is removed."""
 
 
 def name_of(row: dict[str, Any]) -> str:
-    """A trace's file, and which of its traces it is."""
+    """The name of a trace's file, with the trace's number in it."""
     return f"{row['name'] or row['trace_id']}{number_of(row)}"
 
 
@@ -36,16 +36,16 @@ def trace_label(row: dict[str, Any]) -> str:
 
 
 def task_of(row: dict[str, Any]) -> str:
-    """The question or task as the source names it; empty where it names none of its own."""
+    """The question or task as the source names it; empty if it names none."""
     named = next((str(row[key]) for key in ("question_id", "task_id") if row[key] and row[key] != row["trace_id"]), "")
     return one_line(named, 60)
 
 
 def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] | None = None, first: str = "") -> str | None:
-    """The chosen trace's id, or None after saying what is missing; `first`, or else the reader's own, opens where none was chosen yet.
+    """The chosen trace's id, or None after saying what is missing. If none was chosen yet, `first` opens, or else the reader's own trace.
 
-    Where a trace that was looked at has been removed, perhaps in another tab, the page says so and opens another; one that a link asks
-    for is named, and another can be picked.
+    If the open trace has been removed, perhaps in another tab, the page says so and opens another; if the trace of a link is missing, the
+    page names it and lets the reader pick another.
     """
     wanted = chosen("trace")
     known = {row["trace_id"]: row for row in rows}
@@ -82,7 +82,7 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
         label_visibility="collapsed",
     )
     if (total := catalogue().total) > len(known):
-        st.caption(f"Listed: {len(known):,} of {total:,} traces, those stored last. Search on Traces finds the others.")
+        st.caption(f"Showing {len(known):,} of {total:,} traces, the most recently stored. Use the search on Traces to find others.")
     if picked is not None:
         choose("trace", picked)
         st.session_state[LABEL] = picked, trace_label(known[picked])
@@ -90,6 +90,6 @@ def pick_trace(rows: Sequence[dict[str, Any]], *, on_change: Callable[[], None] 
 
 
 def leave_removed() -> None:
-    """For a part of a page, which is redrawn without `pick_trace`: if the trace has been removed, the page is redrawn and says so."""
+    """Redraw the page, which then says so, if the trace has been removed; for a part, which is redrawn without `pick_trace`."""
     if not rows_named([chosen("trace")]):
         st.rerun()

@@ -1,4 +1,4 @@
-"""The price table that costs on a page use: chosen among the dated tables, or the user's own, which is kept in the workspace."""
+"""The price table for the costs on a page: one of the dated tables, or the user's own, which is stored in the workspace."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ OWN = "own"
 
 
 def choose_prices() -> PriceTable:
-    """The chosen table, with its source and date, and the form for an own one."""
+    """The chosen table, with its source and date, and the form for the user's own."""
     tables = tables_by_name()
     if st.session_state.get("prices") not in (None, *tables):
         st.session_state["prices"] = DEFAULT
@@ -44,13 +44,13 @@ def chosen_prices() -> PriceTable:
 
 
 def tables_by_name() -> dict[str, PriceTable]:
-    """All tables by name; where one of the workspace cannot be read, the packaged one of its name."""
+    """All tables by name; if one of the workspace cannot be read, the packaged one with its name is used."""
     return {table.name: table for table in (*price_tables()[0], *price_tables(workspace().path)[0])}
 
 
 def _own_form(known: PriceTable) -> None:
     with st.form("price-form", border=False):
-        st.caption(f"Your own prices per million tokens, saved in this workspace as {in_code(OWN)}; the cache works as in the table above.")
+        st.caption(f"Your own prices per million tokens, saved in this workspace as {in_code(OWN)}; cache rules as in the table above.")
         currency = st.text_input("Currency", known.currency, max_chars=8)
         names = {"uncached": "Input", "read": "Cached input, read", "write": "Cached input, written", "output": "Output"}
         given = {
@@ -83,7 +83,7 @@ def cost_of(run: Run, prices: PriceTable) -> RunCost:
 
 
 def current_prices() -> PriceTable:
-    """The table that is chosen, without the form: what comes before it on the page needs it too."""
+    """The chosen table without its form, for what comes before the form on the page."""
     tables = tables_by_name()
     return tables.get(str(st.session_state.get("prices") or st.query_params.get("prices", ""))) or tables[DEFAULT]
 

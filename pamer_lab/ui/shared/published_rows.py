@@ -35,5 +35,5 @@ def published_rows(shown: PublishedTable) -> list[dict[str, Any]]:
 
 
 def published_csv(rows: Sequence[dict[str, Any]], place: str) -> str:
-    """The same rows for download, each with the place in the paper it was published at."""
+    """The same rows for download, each with its place in the paper."""
     return csv_text(pl.DataFrame([{name: str(value) for name, value in row.items()} | {"Published in": place} for row in rows]))

@@ -19,7 +19,7 @@ from pamer_lab.ui.shared.words import HINTS
 
 MOST_POLICIES = 7
 GIVEN = "policies-given"
-"""Set where code, not the reader, has just given the chosen policies."""
+"""Session key: set if code, not the reader, has just changed the chosen policies."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Choice:
         return BatchOptions(self.profile, self.factory.device, processes=processes, heads=self.factory.heads_text)
 
     def newest(self, trace_id: str) -> dict[str, RunInfo]:
-        """The runs to show: of the chosen heads where some were chosen, else the newest of any."""
+        """The runs to show: those of the chosen heads if any were chosen, else the newest of any."""
         found = run_heads(trace_id)
         if self.factory.heads_text:
             chosen = self.factory.heads.heads.sha256
@@ -52,12 +52,12 @@ class Choice:
 
 
 def choose_policies(*, key: str = "policies", first: Sequence[str] = (), most: int = MOST_POLICIES) -> list[str]:
-    """Policies by name, own parameters allowed; the choice is in the URL.
+    """Policies by name, with parameters if wanted; the choice is in the URL.
 
     `first`: what a page opens with instead of the usual ones. `most`: how many may be chosen.
     """
     words = "; ".join(f"{entry['name']}: {entry['description']}" for entry in describe_policies())
-    # Streamlit wants a value from one side only. A page that one comes back to has the key and no value, so the key alone says nothing.
+    # Streamlit accepts a value or a default, not both. On a return to the page the key has no value, so the key alone says nothing.
     start = None if st.session_state.pop(GIVEN, False) else list(first) or offered_policies("first")
     picked = st.multiselect(
         "Policies",
@@ -73,7 +73,7 @@ def choose_policies(*, key: str = "policies", first: Sequence[str] = (), most: i
 
 
 def _named(text: str) -> str:
-    """The policy's canonical name, or nothing after saying why there is none; the others are shown all the same."""
+    """The policy's canonical name, or nothing after saying why it is invalid; the others are shown anyway."""
     try:
         return parse_policy(text).name
     except InputError as error:

@@ -1,6 +1,6 @@
 """Replays from a page: what they take, the button that starts them, and progress while they run.
 
-Policies without models run at once where a trace has no run yet, so that a fresh install shows results. Everything else waits for the
+Policies without models run immediately if a trace has no run yet, so that a fresh install shows results. Everything else waits for the
 button and runs in its own process.
 """
 
@@ -33,16 +33,16 @@ from pamer_lab.ui.shared.words import BASES
 from pamer_lab.workspace import TRACES
 
 AT_ONCE, SECONDS_AT_ONCE = 400, 10.0
-"""Turns up to which policies without models are replayed at once, and the time that a page spends on that."""
+"""Limits of immediate replays with policies without models: the turns of a trace, and the seconds that a page spends on them."""
 STARTING = "Starting a worker process"
 DRAWN = "drawn-turns"
-"""Session key of the stored turns that the page was last drawn with, by run."""
+"""Session key: the number of stored turns by run when the page was last drawn."""
 AWAITED = "awaited"
-"""Session key of the runs that the reader started and has not seen; the first of them opens at its first event when all have ended."""
+"""Session key: runs that the reader started and has not seen; when all have ended, the first one opens at its first event."""
 
 
 def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
-    """The runs to show; policies without models are replayed first where there is no run, but not because a link asks for it."""
+    """The runs to show; policies without models are replayed first if they have no run, unless a link asked for them."""
     found = choice.newest(trace_id)
     linked = only_followed_a_link(trace_id, choice.policies, choice.profile)
     light = [policy for policy in choice.possible if policy not in found and is_light(parse_policy(policy), choice.factory)]
@@ -60,7 +60,7 @@ def heads_shown(trace_id: str, choice: Choice) -> dict[str, RunInfo]:
 def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, what: str) -> None:
     """Replay traces through policies without models right away; if that fails, existing runs are still shown.
 
-    What is not done within `SECONDS_AT_ONCE` stops before its next turn and is left to the queue.
+    Whatever is not done within `SECONDS_AT_ONCE` stops before its next turn; the reader can continue it with the button.
     """
     end = time.monotonic() + SECONDS_AT_ONCE
     options = replace(options, cancelled=lambda: time.monotonic() > end)
@@ -76,14 +76,14 @@ def replay_at_once(pairs: Sequence[tuple[str, str]], options: ReplayOptions, wha
 
 
 def _in_hand(trace_id: str) -> set[str]:
-    """The policies through which this trace is being replayed, or queued to be."""
+    """The policies whose replay of this trace is running or queued."""
     jobs = background()
     batches = [batch for batch in (jobs.current, *jobs.waiting) if batch is not None and trace_id in batch.trace_ids]
     return {policy for batch in batches for policy in batch.policies}
 
 
 def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
-    """The progress of a running replay, and missing runs with their cost and a button, which queues them behind it."""
+    """The progress of a running replay, and missing runs with their cost and a button that runs them or queues them behind it."""
     if reviewer_mode():
         return
     batch, in_hand = background().current, _in_hand(trace_id)
@@ -115,7 +115,7 @@ def run_panel(trace_id: str, choice: Choice, found: dict[str, RunInfo]) -> None:
         )
     for policy in started:
         head, turns = found[policy], run_store().stored_count(found[policy].run_id)
-        why = in_code(head.error, 300) if head.status == "failed" else STATUS_WORDS["cancelled"]  # killed is stopped, too
+        why = in_code(head.error, 300) if head.status == "failed" else STATUS_WORDS["cancelled"]  # a killed run counts as stopped
         st.warning(f"**{policy}** has {turns:,} of {counted(head.turns, 'turn')}: {why}.")
 
 
@@ -145,7 +145,7 @@ def say_unavailable(reasons: Mapping[str, str]) -> None:
 
 
 def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> None:
-    """Start a replay, or queue it behind the one that another tab has started, and say so."""
+    """Start a replay, or queue it behind a running one and say so."""
     batch = background().start(trace_ids, policies, options)
     if batch in background().waiting:
         st.toast("Another replay is running. Yours is queued and starts when it ends.", icon=":material/hourglass:")
@@ -154,7 +154,7 @@ def start(trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptio
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _estimate(
-    path: str, at: tuple[tuple[int, int], ...], todo: tuple[tuple[str, tuple[str, ...]], ...], profile: str, _factory: Factory
+    path: str, at: tuple[tuple[int, int], ...], todo: tuple[tuple[str, tuple[str, ...]], ...], models: tuple[str, ...], _factory: Factory
 ) -> Estimate:
     return estimate(dict(todo), _factory)
 
@@ -162,7 +162,8 @@ def _estimate(
 def estimated(todo: Mapping[str, Sequence[str]], factory: Factory) -> tuple[Estimate, str]:
     """The cost of replaying these traces, and the time in words."""
     asked = tuple((policy, tuple(trace_ids)) for policy, trace_ids in todo.items())
-    found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, factory.profile.name, factory)
+    models = (factory.profile.name, factory.device, factory.heads_text)
+    found = _estimate(str(workspace().path), (version(), table_version(TRACES)), asked, models, factory)
     return found, f"{time_range(found.least, found.seconds)} ({BASES[found.basis]})"
 
 
@@ -189,7 +190,7 @@ def last_batch(trace_id: str) -> None:
 def follow(batch: Batch, trace_id: str = "") -> None:
     """Progress, the newest turn of each run, and a way to stop; the page is redrawn when it ends.
 
-    Says which traces it is about, and that they are others where `trace_id`, which the page shows, is not among them.
+    Names the replayed traces, and says so if `trace_id`, which the page shows, is not among them.
     """
     if not batch.running or _moved_on(batch, trace_id):
         st.rerun()
@@ -204,9 +205,9 @@ def follow(batch: Batch, trace_id: str = "") -> None:
 
 
 def _moved_on(batch: Batch, trace_id: str) -> bool:
-    """Whether there is so much more to show than the page has that it should be drawn again.
+    """Whether enough new turns are stored for the page to be redrawn.
 
-    Each redrawing waits for a few more turns than the last, so that a long run does not disturb its reader every second.
+    Each redraw waits for a few more turns than the last, so that a long run does not disturb the reader every second.
     """
     if trace_id not in batch.trace_ids:
         return False
@@ -238,7 +239,7 @@ def next_step(trace_id: str, choice: Choice) -> str:
         return "Reviewer mode cannot start replays. Choose other policies or another trace."
     if batch is not None:
         if trace_id in batch.trace_ids and set(batch.policies) & set(choice.policies):
-            return "It appears here with its first turns."
+            return "It will appear here with its first turns."
         if _in_hand(trace_id) & set(choice.policies):
             return "It is queued and starts when the replay above ends."
         if choice.possible:

@@ -29,9 +29,9 @@ from pamer_lab.ui.shared.text import DEMO, counted_with
 from pamer_lab.workspace import RUNS
 
 MOST_RUNS = 10_000
-"""Runs of a workspace up to which pages read them all together; of more, only those of the traces that they show."""
+"""Up to this many runs, pages read all runs of a workspace together; with more, only those of the traces that they show."""
 LOOKED_HERE, MOST_SECONDS = 100_000_000, 20.0
-"""Characters that a page looks through for evidence itself, a moment's work, and seconds for the rest in a process of its own."""
+"""Characters that a page searches for evidence itself (quickly), and seconds for the rest in a separate process."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -75,7 +75,7 @@ def _run(path: str, run_id: str, status: str, finished: str, stored: int, _load:
 
 
 def open_runs(heads: Sequence[RunInfo]) -> list[Run]:
-    """Runs with their turns, read together where one of them is not known yet; one under way is read as far as it is."""
+    """Runs with their turns, read together if one of them is not cached; a running one is read as far as it is stored."""
 
     @cache
     def load() -> dict[str, Run]:
@@ -92,7 +92,7 @@ def open_run(head: RunInfo) -> Run:
 
 
 def run_key(run: Run) -> tuple[str, str, str, int]:
-    """Changes whenever what is drawn of a run does; run ids are of one workspace."""
+    """Changes whenever what is drawn of a run does; run ids are unique within one workspace only."""
     return (str(workspace().path), run.run_id, run.head.finished, len(run.turns))
 
 
@@ -105,7 +105,7 @@ def _timeline(path: str, trace_id: str, profile: str) -> tuple[Timeline, Uses]:
 
 
 def _uses_aside(path: str, trace_id: str, profile: str, found: Uses) -> Uses:
-    """The uses in a trace that takes longer than a moment to search; those that are known already where it takes too long."""
+    """The uses in a trace that is too long to search here; those found so far if the search takes too long."""
     try:
         answer = ask("evidence", [path, trace_id, profile], FoundUses, seconds=MOST_SECONDS, what="Searching this trace for evidence")
     except LabError:
@@ -116,7 +116,7 @@ def _uses_aside(path: str, trace_id: str, profile: str, found: Uses) -> Uses:
 
 
 class FoundUses(msgspec.Struct):
-    """What a search in the background found."""
+    """The result of a search in a separate process."""
 
     uses: list[Use]
     stopped: int | None
@@ -169,7 +169,7 @@ def memories_of(run: Run) -> dict[str, Memory]:
 
 
 def _those(trace_ids: Iterable[str]) -> tuple[str, ...] | None:
-    """The traces whose runs are read; None: of all, which is read once for every page while the workspace is of usual size."""
+    """The traces whose runs are read; None: all, read once for every page, as long as the workspace is not very large."""
     few = run_store().count() <= MOST_RUNS
     return None if few else tuple(dict.fromkeys(trace_ids))
 
@@ -180,7 +180,7 @@ def _policies(path: str, at: tuple[int, int], those: tuple[str, ...] | None) -> 
 
 
 def policies_of_traces(trace_ids: Iterable[str]) -> dict[str, list[tuple[str, bool]]]:
-    """Policies that these traces were replayed through, and whether to the end; none, and a warning, where runs cannot be read."""
+    """Policies that these traces were replayed through, and whether to the end; empty, with a warning, if runs cannot be read."""
     try:
         at = version()
         return _policies(str(workspace().path), at, _those(trace_ids)) if at[1] else {}
@@ -195,20 +195,20 @@ def _run_table(path: str, at: tuple[int, int], those: tuple[str, ...] | None) ->
 
 
 def all_runs(profile: str, trace_ids: Iterable[str], heads: str = "") -> pl.DataFrame:
-    """Finished runs of these traces, perhaps of others too, with a profile, and where a hash is given only of those heads; one per trace
-    and policy."""
+    """Finished runs with a profile, one per trace and policy: of these traces, perhaps of others too, and if a hash is given, only of
+    those heads."""
     found = _run_table(str(workspace().path), version(), _those(trace_ids) if version()[1] else None)
     return found if found.is_empty() else newest_runs(with_heads(found.filter(pl.col("profile") == profile), heads))
 
 
 def counted_how(runs: pl.DataFrame) -> str:
-    """How the tokens of these runs were counted; more than one way is said."""
+    """How the tokens of these runs were counted; all ways are named if there are several."""
     ways = runs.select("tokens_kind", "tokenizer").unique().sort("tokens_kind", "tokenizer").rows()
     return " and ".join(counted_with(kind, tokenizer) for kind, tokenizer in ways)
 
 
 def demo_words(runs: pl.DataFrame) -> str:
-    """How much of what is shown is demo data, as a sentence; empty where none is."""
+    """How much of what is shown is demo data, as a sentence; empty if none is."""
     traces, demo = runs["trace_id"].n_unique(), runs.filter("demo")["trace_id"].n_unique()
     return (
         "" if not demo else DEMO if demo == traces else f" {demo:,} of {counted(traces, 'trace')} {'is' if demo == 1 else 'are'} demo data."

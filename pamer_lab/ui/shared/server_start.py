@@ -1,4 +1,4 @@
-"""A fast first page: it is prepared at the server's start (libraries, data, demo traces), sent without delay, and names the charts' script.
+"""A fast first page: prepared at the server's start (libraries, data, demo traces), sent without delay, with the charts' script preloaded.
 
 The server answers once the page is ready, or after `MOST` seconds, whichever comes first.
 Invariant: a fault here is logged and ignored: the first visit does the same work and shows what is wrong.
@@ -27,7 +27,7 @@ from pamer_lab.ui.shared.loaders import first_rows
 MODULES = ("lancedb", "polars", "plotly.graph_objects", "tokenizers", "pamer_lab.ui.traces.library", "pamer_lab.ui.traces.adding")
 """In the order in which the home page needs them."""
 MOST = 10.0
-"""Seconds that the server waits at most: a slow disk or a large library delays the first page, not the server."""
+"""Maximum seconds that the server waits: a slow disk or a large library delays the first page, not the server."""
 NAME = "warm-up"
 SCRIPTS = Path(streamlit.__file__).parent / "static" / "static" / "js"
 CHARTS = "PlotlyChart.*.js"
@@ -35,12 +35,12 @@ logger = logging.getLogger(__name__)
 
 
 def warm() -> None:
-    """Import what the home page imports, read the demo traces where there are no others, and draw its picture."""
+    """Import what the home page imports, read the demo traces if there are no others, and draw its chart."""
     try:
         for name in MODULES:
             import_module(name)
         rows, _ = first_rows()
-        import_module("pamer_lab.ui.traces.home").make_ready(rows)  # a page's own folder comes after this one
+        import_module("pamer_lab.ui.traces.home").make_ready(rows)  # by name, since page folders come after this one in the import order
     except Exception as error:  # the first visit meets the same fault, where a reader sees it
         logger.info("the home page could not be made ready: %s", error)
 
@@ -48,7 +48,7 @@ def warm() -> None:
 def warm_up() -> threading.Thread:
     """The same in a thread, without blocking the caller."""
     thread = threading.Thread(target=warm, daemon=True, name=NAME)
-    for module in (script_run_context, cache_data_api):  # they warn where a cache is filled without a page
+    for module in (script_run_context, cache_data_api):  # they warn when a cache is filled without a page
         get_logger(module.__name__).addFilter(lambda record: threading.current_thread().name != NAME)
     thread.start()
     return thread
@@ -60,10 +60,10 @@ async def warmed(thread: threading.Thread) -> None:
 
 
 def send_at_once() -> None:
-    """Switch off TCP's delay for connections that sockets of this process accept from now on.
+    """Switch off Nagle's algorithm for connections that sockets of this process accept from now on.
 
-    Streamlit leaves it on: an answer's body, and each message of a page, wait up to 40 ms until the browser has confirmed what was sent
-    before. A connection has the options of the socket that accepted it.
+    Streamlit leaves it on: a response's body, and each message of a page, wait up to 40 ms until the browser has acknowledged what was
+    sent before. A connection inherits the options of the socket that accepted it.
     """
     with contextlib.suppress(OSError, psutil.Error):  # without it pages are slower, nothing else
         for found in psutil.Process().net_connections("tcp"):
@@ -78,10 +78,10 @@ def chart_link(scripts: Path = SCRIPTS) -> bytes:
 
 
 class Preload:
-    """An ASGI layer that names Streamlit's script for charts in the answer to a page's address.
+    """An ASGI layer that names Streamlit's script for charts in the response to a page's address.
 
     It is the largest by far, and without this the browser learns of it when the first chart arrives. Its name contains a hash, so it is
-    looked up in the installed Streamlit; one that has no such script gets no header.
+    looked up in the installed Streamlit; without such a script, no header is sent.
     """
 
     def __init__(self, app: App, link: bytes | None = None) -> None:

@@ -30,7 +30,7 @@ Sections = Callable[[], Sequence[Any]]
 
 REDACTIONS: dict[Redaction, str] = {"keys": "Keys and tokens", "all": "All findings", "none": "Nothing"}
 READY = "share-ready"
-"""Session key of the finished report and the configuration it was made from."""
+"""Session key: the finished report and the configuration it was made from."""
 SHOWN_FINDINGS = 200
 
 
@@ -40,7 +40,7 @@ def share(sections: Sections | None = None) -> None:
         _panel(sections)
 
 
-# A dialog, not a popover: one that tells when it is closed undoes a click on another page that closes it.
+# A dialog, not a popover: a popover that reports its closing undoes the click on another page that closed it.
 @st.dialog("Share", width="medium", on_dismiss="rerun")
 def _panel(sections: Sections | None) -> None:
     query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
@@ -54,7 +54,7 @@ def _panel(sections: Sections | None) -> None:
 
 
 def _pictures() -> None:
-    """How charts are saved; kept for the other pages, which forget a widget that they do not show."""
+    """How charts are saved; kept in the session, since Streamlit forgets widgets that a page does not show."""
     st.markdown("**Pictures**")
     st.segmented_control(
         "Format of saved charts",
@@ -88,7 +88,7 @@ def share_file(sections: Sections) -> None:
                 return
             st.session_state[READY] = made
     if made is None or made[0] != config:
-        st.caption("The page has changed since the file was prepared.")
+        st.caption("The page or these options have changed since the file was prepared. Prepare it again.")
         return
     _ready(made[1])
 
@@ -110,7 +110,7 @@ class _Said(msgspec.Struct):
 
 
 def prepared(config: ReportConfig) -> Prepared:
-    """Scan and build the file in a process of its own: the texts are a stranger's."""
+    """Scan and build the file in a separate process, since the texts are untrusted."""
     command = "pamer-lab report --config config.json --out share.html"
     with TemporaryDirectory(prefix="pamer-lab-share-") as folder:
         asked = [str(workspace().path.absolute()), config.model_dump_json(), command, folder]

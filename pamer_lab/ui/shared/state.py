@@ -11,10 +11,10 @@ import streamlit as st
 
 from pamer_lab.counts import whole_number
 
-NUMBERS = "block hit kept minimum point scale shift turn vote".split()
+NUMBERS = "block hit horizon kept least point scale shift turn vote".split()
 """Parameters that hold a number."""
 MOST_CHARACTERS = 16
-"""Of a number in a URL; Python refuses to read very long ones, and Streamlit's widgets fail on them."""
+"""Maximum length of a number in a URL; Python refuses to read very long ones, and Streamlit's widgets fail on them."""
 
 
 ARRIVED = "arrived"
@@ -22,7 +22,7 @@ ARRIVED = "arrived"
 
 
 def note_arrival() -> None:
-    """Once per run of a page, before it is drawn. An address without parameters asks for nothing, so its page is shown as after a click."""
+    """Call before a page is drawn, once per run. An address without parameters asks for nothing, so its page is shown as after a click."""
     known = st.session_state.get(ARRIVED)
     if known in (None, "fresh"):
         st.session_state[ARRIVED] = "fresh" if known is None and st.query_params else "clicked"
@@ -51,7 +51,7 @@ def _bearable(text: str) -> bool:
     try:
         return len(text) <= MOST_CHARACTERS and abs(float(text)) < 10**MOST_CHARACTERS
     except ValueError:
-        return len(text) <= MOST_CHARACTERS  # no number at all: the widget ignores it
+        return len(text) <= MOST_CHARACTERS  # not a number: the widget ignores it
 
 
 def chosen(name: str) -> str:
@@ -60,7 +60,7 @@ def chosen(name: str) -> str:
 
 
 def remember(name: str, value: str) -> None:
-    """What the other pages open with, without a word in this page's URL."""
+    """Set what the other pages open with, without changing this page's URL."""
     st.session_state[f"chosen:{name}"] = value
 
 
@@ -74,7 +74,7 @@ def choose(name: str, value: str) -> None:
 def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int, *, of: str = "") -> None:
     """Give a widget its value before it is drawn: what it has, else what the URL says, else what it last had, else `otherwise`.
 
-    For widgets whose start depends on the data: a bound one leaves its start out of the URL, and a link would lose it. Where a value
+    For widgets whose default depends on the data: a bound widget leaves its default out of the URL, and a link would lose it. If a value
     means something only for one trace, `of` is its id.
     """
     last = f"{name}:{of}"
@@ -86,7 +86,7 @@ def settle(name: str, allowed: Sequence[str] | range, otherwise: str | int, *, o
 
 
 def start_anew(name: str) -> None:
-    """Let go of a widget's value here and in the URL, before another trace is shown in which it means nothing."""
+    """Drop a widget's value here and in the URL, before another trace is shown in which it means nothing."""
     st.session_state.pop(name, None)
     st.query_params.pop(name, None)
 
@@ -101,6 +101,6 @@ def out_of_range(name: str, limit: int) -> int | None:
 
 
 def _number(asked: str) -> int:
-    """The number in an address; -1 where there is none, or more digits than any widget bears."""
+    """The number in an address; -1 if there is none, or if it has too many digits for a widget."""
     number = whole_number(asked, most_digits=MOST_CHARACTERS)
     return -1 if number is None else number

@@ -109,7 +109,7 @@ def pick_study(kind: Kind) -> tuple[str, Study] | None:
 
 
 def study_head(title: str, kind: Kind) -> tuple[str, Study] | None:
-    """The title of a study's page with the choice of a study and the way to share it; gives what was chosen."""
+    """The title of a study's page with the choice of a study and the share button; returns what was chosen."""
     head, picker, link = st.columns([5, 9, 2], vertical_alignment="bottom")
     head.title(title)
     with picker:
@@ -120,7 +120,7 @@ def study_head(title: str, kind: Kind) -> tuple[str, Study] | None:
 
 
 def study_sections(kind: Kind, picked: tuple[str, Study] | None) -> Sections | None:
-    """What a share file of the shown study holds."""
+    """What a share file of the shown study contains."""
     if picked is None:
         return None
     name = picked[0]

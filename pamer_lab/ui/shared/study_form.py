@@ -45,11 +45,11 @@ class Corpus:
     chosen: tuple[str, ...]
     """Ids the reader chose; empty means all labelled ones."""
     labels: str = ""
-    """The origin whose labels count, where there are several."""
+    """The origin whose labels count, if there are several."""
 
     @property
     def words(self) -> list[str]:
-        """As the command takes them."""
+        """The arguments for the command."""
         return [*(self.chosen or [ALL]), *(["--labels", self.labels] if self.labels else [])]
 
     @property
@@ -114,7 +114,7 @@ def choose_corpus() -> Corpus | None:
             f"Labelled traces of this workspace ({len(labelled):,})",
             list(labelled),
             key="study-traces",
-            placeholder="all of them",
+            placeholder="all",
             format_func=lambda name: trace_label(labelled[name]),
             help=HINTS["labels"],
         )
@@ -188,7 +188,7 @@ def what_it_takes(corpus: Corpus, profile: Profile, conditions: Sequence[Conditi
     embedding = "all-MiniLM-L6-v2" if profile.embedding.model == EMBEDDED else profile.embedding.model
     models = [model_name(chosen_model(profile.frozen_model)), *([embedding] if embeds else [])]
     return (
-        f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads at most "
+        f"**{counted(len(corpus.rows), 'trace')}** of {counted(corpus.questions, 'question')}: loads {' and '.join(models)}, reads up to "
         f"about {short(found.tokens)} tokens, **about {duration(found.seconds)}** at {found.speed:,.0f} tokens a second ({basis}). "
         "Cached states are reused. The study runs in its own process; you can stop and continue it."
     )

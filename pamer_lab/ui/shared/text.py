@@ -1,4 +1,4 @@
-"""Untrusted text in Markdown and in search results, and how long a text may get on a page.
+"""Untrusted text in Markdown and in search results, and the limits of text on a page.
 
 Trace text reaches the browser only through `st.code`, `st.text` and table cells; where a label must be Markdown it is quoted by `in_code`,
 and in a figure by `figures.text.in_figure`.
@@ -21,7 +21,7 @@ PIECE = 100_000
 
 
 def in_code(text: str, limit: int = 200) -> str:
-    """The text as a markdown code span, in which neither links, images, directives nor emphasis exist."""
+    """The text as a markdown code span, in which links, images, directives and emphasis have no effect."""
     shown = one_line(text, limit)
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
@@ -29,7 +29,7 @@ def in_code(text: str, limit: int = 200) -> str:
 
 
 def counted_with(kind: str, tokenizer: str) -> str:
-    """`measured with SmolLM2`: how tokens were counted. Quoted, since a run that came as a file may name anything."""
+    """`measured with SmolLM2`: how tokens were counted. Quoted, since an imported run may name anything."""
     return f"{kind if kind in get_args(CountKind) else 'counted'} with {in_code(tokenizer, 60)}"
 
 
@@ -46,11 +46,11 @@ def _flat(text: str) -> str:
 
 
 def said_by_source(trace: Trace, counted_first: int) -> str:
-    """What the source recorded of its own context and what its file lacks, as sentences after a space; empty where neither is known."""
+    """What the source recorded about its own context and what its file lacks, as sentences after a space; empty if neither is known."""
     sizes, missing = [size for size in recorded_context(trace) if size], not_in_file(trace)
     said = ""
     if sizes:
-        said = f" The source recorded {sizes[0]:,} tokens for the first request and {sizes[-1]:,} for the last, by its own tokenizer."
+        said = f" The source recorded {sizes[0]:,} tokens for the first request and {sizes[-1]:,} for the last, with its own tokenizer."
     if missing:
         said += f" The {counted_first:,} tokens counted before turn 0 leave out the {' and the '.join(missing)}: the file has none."
     return said

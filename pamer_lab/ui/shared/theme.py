@@ -1,7 +1,7 @@
 """The reader's theme: which colours charts get, and a rerun when it is switched while the page is open.
 
 The server knows the theme that the browser named with its last request; switching it sends no request. A component that draws nothing
-compares the two in the browser and asks for a rerun where they differ.
+compares the two in the browser and asks for a rerun if they differ.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _watch = st.components.v2.component(
 
 
 def is_dark() -> bool:
-    """Whether the reader's browser shows the dark theme; light where it has not said yet."""
+    """Whether the reader's browser shows the dark theme; False if it has not said yet."""
     return st.context.theme.type == "dark"
 
 
@@ -30,5 +30,5 @@ def colours() -> dict[Meaning, str]:
 
 
 def watch_theme() -> None:
-    """Once a page, outside all parts: a switch redraws the complete page."""
+    """Call once per page, outside all parts: a switch redraws the complete page."""
     _watch(key="theme-watch", data={"dark": is_dark()}, width="content", on_switched_change=lambda: None)

@@ -134,7 +134,7 @@ class Transcript:
         return found
 
     def window(self, first: int, limit: int) -> range:
-        """The blocks from `first` on whose bodies fit the page together; at least one."""
+        """The blocks from `first` on whose bodies fit on one page; at least one."""
         last, room = first, limit
         while last < len(self.counts) and (last == first or self.counts[last] <= room):
             room -= self.counts[last]
@@ -151,7 +151,7 @@ class Transcript:
 
     @cached_property
     def outline(self) -> list[dict[str, str | int]]:
-        """One row per block: what it does, its tokens, what is marked there."""
+        """One row per block: what it does, its tokens, its marks."""
         return [self._outline_row(block) for block in self.pieces.blocks]
 
     def _outline_row(self, block: Block) -> dict[str, str | int]:
@@ -163,7 +163,7 @@ class Transcript:
     def marks(self, block: int, *, edits: bool = True) -> str:
         """`▼` where compression was needed or recorded, `▲` for recall, `✕` for a failed tool, `…` for a missing result.
 
-        `edits`: the source's own compactions count as recorded; a chart that draws them with their sizes leaves them out here.
+        `edits`: include the source's own compactions; a chart that draws them with their sizes leaves them out here.
         """
         piece = self.pieces.blocks[block]
         kinds = {event.kind for _, event in self.events.get(block, ())}
@@ -194,12 +194,12 @@ class Transcript:
 
 
 def _folded(text: str) -> str:
-    """The text in lower case, letter for letter: places in it are places in the text."""
+    """The text in lower case, character for character, so that positions in it are positions in the text."""
     return text.replace("İ", "i").lower().replace("ς", "σ")
 
 
 def _places(words: str, text: str) -> Iterator[int]:
-    """Where folded words begin; `str.find` takes linear time whatever is looked for, a pattern that ignores case does not."""
+    """Where folded words begin; `str.find` takes linear time for any words, unlike a pattern that ignores case."""
     folded = _folded(text)
     start = folded.find(words)
     while start >= 0:

@@ -14,16 +14,16 @@ from pamer_lab.ui.shared.text import in_code
 from pamer_lab.ui.shared.words import HINTS
 
 NAME = "base"
-"""The policy that others are compared with where it is among them."""
+"""The policy that others are compared with by default, if it is among them."""
 
 
 def verdicts_of(runs: Sequence[Run], baseline: str = "") -> list[Verdict]:
-    """Finished runs by policy against the baseline; `base`, or else the first, where none is named."""
+    """Finished runs by policy against the baseline; if none is named, against `base` or else the first policy."""
     done = [run for run in runs if run.totals]
     costs = costs_by_policy(done)
     policies = list(dict.fromkeys(run.head.policy for run in done))
     evidence: dict[str, tuple[list[Fate], list[Drop]]] = {policy: ([], []) for policy in policies}
-    for run in sorted(done, key=lambda run: run.head.trace_id):  # trace by trace: the caches hold a few of them
+    for run in sorted(done, key=lambda run: run.head.trace_id):  # trace by trace, since the caches hold only a few
         fates, dropped = evidence[run.head.policy]
         fates += fates_of(run)
         dropped += drops_of(run)

@@ -23,7 +23,7 @@ TALL = 420
 
 
 def body(text: str, *, key: str, at: int = 0, language: str | None = None) -> None:
-    """A text as it is, capped; `at` is the place a search wants to see, `language` colours it (`diff`, `bash`)."""
+    """A text as it is, capped; `at`: the position that a search wants to show; `language`: for syntax colours (`diff`, `bash`)."""
     if not text:
         st.caption("(empty)")
         return
@@ -66,12 +66,12 @@ def missing_trace(trace_id: str, open_before: str = "") -> None:
         st.warning(f"The trace {in_code(open_before, 120)} that you had open is no longer in this workspace. Choose another one.")
         return
     st.error(f"The trace {in_code(trace_id, 80)} in this link is not in this workspace.")
-    st.markdown("Import its file on the Traces page. The same file always gets the same id, so the link will work.")
+    st.markdown("Import its file on the Traces page. The same file always gets the same id, so the link will then work.")
     st.page_link("pages/traces.py", label="Go to Traces", icon=":material/list_alt:")
 
 
 REASON_HEIGHT = 100
-"""Pixels of a row whose reason is read in full: up to five lines."""
+"""Pixels of a row that shows a reason of up to five lines in full."""
 
 
 def rejections(rejected: Sequence[Rejection]) -> None:
@@ -90,9 +90,9 @@ def rejections(rejected: Sequence[Rejection]) -> None:
 
 
 def mark_row(key: str, row: int | None, column: str) -> None:
-    """Let a table of single cells show `row` as chosen, before it is drawn.
+    """Select `row` in a table of single cells before it is drawn.
 
-    A row that was clicked and then left by another way would otherwise stay chosen, and a second click on it only take the choice back.
+    Otherwise a clicked row would stay selected after the reader moved on by other means, and clicking it again would only deselect it.
     """
     cells = st.session_state[key]["selection"]["cells"] if key in st.session_state else []
     if [int(cell[0]) for cell in cells] != ([] if row is None else [row]):
@@ -112,12 +112,12 @@ def choose_part(parts: Sequence[str], *, key: str, renamed: Mapping[str, str] | 
 
 
 def table_height(rows: int, *, most: int) -> int:
-    """Pixels for a table of so many rows without an empty strip below them; a longer one scrolls."""
+    """Height in pixels of a table with this many rows, without an empty strip below them; a longer one scrolls."""
     return min(most, ROW_HEIGHT * (rows + 1) + 3)
 
 
 def table(rows: Sequence[dict[str, Any]], column_config: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """A plain table; its cells are text, whatever they contain, and counts have separators between thousands."""
+    """A plain table; its cells are text, whatever they contain, and counts have thousands separators."""
     shown = [{key: one_line(value, 400) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
     columns = whole_numbers(rows) | dict(column_config or {})
     st.dataframe(shown, hide_index=True, width="stretch", placeholder="", column_config=columns, **options)

@@ -50,7 +50,7 @@ def auroc_answer(study: Study, controls: Study | None, *, published: bool) -> st
 
 
 def _final(study: Study, chosen: dict[str, Any], rival: dict[str, Any] | None) -> str:
-    """What the final state shows, where another layer was chosen; and whether it is below the strongest control."""
+    """What the final state shows if another layer was chosen, and whether it is below the strongest control."""
     row = row_of(study, chosen["target"], FINAL, "last")
     if row is None or chosen["layer"] == FINAL:
         return ""

@@ -1,6 +1,6 @@
 """Scores of one layer's probes around the threshold, which the reader may move; the counts follow.
 
-A part of its own: moving the slider redraws only this part.
+A separate `part` of the page: moving the slider redraws nothing else.
 """
 
 import math
@@ -24,7 +24,7 @@ from pamer_lab.ui.shared.widgets import table
 from pamer_lab.ui.shared.words import HINTS
 
 REACH = 4.0
-"""Logits by which the threshold can be moved either way."""
+"""How far the threshold can be moved either way, in logits."""
 EVERY = "all"
 
 

@@ -28,7 +28,7 @@ FORMATS = """PaMER Lab reads JSON and JSON Lines, also gzipped: OpenAI and Anthr
 Claude Code, Codex, Copilot, Cursor, Gemini, ATIF, Inspect logs, LangGraph and more. It detects the format from the content."""
 WAYS = {"Files": "Files", "A folder": "Folder", "A path on the server": "Path on the server"}
 """Ways to add traces, with their labels."""
-WAITING = "Waiting: other imports are being read. Yours begins as soon as there is room."
+WAITING = "Waiting for other imports. Yours starts as soon as there is room."
 
 
 def last_import() -> Imported | None:
@@ -90,7 +90,7 @@ def _says_waiting() -> Callable[[], object]:
 
 
 def _imported(result: Imported, *, scanned: str = "") -> None:
-    """Keep the result for the report, and what a secret scan before it said; other pages open the first new trace next."""
+    """Keep the result and the summary of its secret scan for the report; other pages open the first new trace next."""
     st.session_state["imported"], st.session_state["scanned"] = result, scanned
     if result.traces:
         remember("trace", str(result.traces[0]["trace_id"]))
@@ -131,7 +131,7 @@ def import_report(result: Imported) -> None:
 
 
 def _files(rows: list[dict[str, Any]]) -> None:
-    """What each file came to."""
+    """The result of each file."""
     several = any(row["traces"] > 1 for row in rows)
     table(
         [

@@ -77,7 +77,7 @@ class Demo:
 
 
 def find_demo(rows: Sequence[dict[str, Any]]) -> Demo:
-    """The demo trace, or the longest one where the demo was removed."""
+    """The demo trace, or the longest one if the demo was removed."""
     here = rows if catalogue().complete else [*rows, *catalogue(Filters(words=FIRST, searched=("name",))).rows]
     row = next((row for row in here if row["name"].startswith(FIRST)), max(rows, key=lambda row: int(row["turns"])))
     return Demo(row, newest(run_heads(row["trace_id"]), SHOWN, "embedded"))
@@ -110,7 +110,7 @@ def _drawn(runs: Sequence[Run]) -> Drawing:
 
 
 def own_trace(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The reader's trace that the other pages open; None where all are demos."""
+    """The reader's trace that the other pages open; None if all are demos."""
     own = [row for row in rows if not row["demo"]]
     return next((row for row in own if row["trace_id"] == chosen("trace")), own[0] if own else None)
 
@@ -121,7 +121,7 @@ def _before(path: str, trace_id: str) -> list[int]:
 
 
 def own_picture(row: dict[str, Any]) -> None:
-    """The context of the reader's own trace, with the ways to open it; nothing where it was removed meanwhile."""
+    """The context of the reader's own trace, with the ways to open it; nothing if it was removed meanwhile."""
     before = _before(str(workspace().path), row["trace_id"])
     if not before:
         return

@@ -76,7 +76,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
         st.info("No trace matches these filters.")
         return
     column = st.column_config
-    # Streamlit keeps chosen rows by their number, so a table of other traces must be another widget.
+    # Streamlit keeps selected rows by their number, so a table of other traces must be another widget.
     key = f"library-{_digest(row['trace_id'] for row in rows)}"
     st.dataframe(
         _table_rows(rows),
@@ -122,7 +122,7 @@ def library_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def row_with(rows: Sequence[dict[str, Any]], cells: Sequence[str], at: int) -> dict[str, Any]:
-    """The row that shows these cells; among equal ones, or where none does, the one at this place."""
+    """The row that shows these cells; if several or none do, preferably the one at this place."""
     alike = [row for row in rows if {one_line(row["name"] or row["trace_id"], 80), f"{row['tokens']:,}", f"{row['turns']}"} <= set(cells)]
     placed = rows[min(at, len(rows) - 1)]
     return placed if placed in alike or not alike else alike[0]
@@ -161,7 +161,7 @@ def _removal(chosen: Sequence[dict[str, Any]]) -> None:
 
 
 def _table_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows as the table shows them; a column nobody fills is left out."""
+    """Rows as the table shows them; empty columns are left out."""
     small, replayed = pictures(rows), policies_of_traces(row["trace_id"] for row in rows)
     several = {_file_of(row) for row in rows if row["index"]}
     table_rows = [_table_row(row, small.get(row["trace_id"]), replayed.get(row["trace_id"], ()), several) for row in rows]
@@ -174,7 +174,7 @@ def _file_of(row: dict[str, Any]) -> str:
 
 
 def _table_row(row: dict[str, Any], picture: list[int] | None, policies: Sequence[tuple[str, bool]], several: set[str]) -> dict[str, Any]:
-    """What tells rows apart comes first, so that it can be read without scrolling; `several`: files with more than one trace."""
+    """Columns that tell rows apart come first, so that they can be read without scrolling; `several`: files with more than one trace."""
     return {
         "Open": "Open",
         "Replay": "Replay",

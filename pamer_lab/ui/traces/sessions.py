@@ -26,7 +26,7 @@ NAMES = {
     "qwen": "Qwen Code",
     "goose": "Goose",
 }
-"""Tools as people call them."""
+"""Display names of the tools."""
 
 
 @st.cache_data(ttl=60, max_entries=16, show_spinner="Looking for sessions…")
@@ -35,7 +35,7 @@ def _found(tool: str, roots: tuple[str, ...]) -> Found:
 
 
 def sessions_here() -> tuple[Imported, Scan] | None:
-    """The panel; where an import was asked for, its result and that of the secret scan before it."""
+    """The panel; returns the result of an import, if the reader asked for one, and of the secret scan before it."""
     if not may_read_this_computer():
         st.info(how_to_get_in(), icon=":material/key:")
         return None
@@ -57,7 +57,7 @@ def _choose(tool: str, found: Found) -> tuple[Imported, Scan] | None:
             "Date": session.modified[:16].replace("T", " "),
             "Turns": session.turns,
             "kB": round(session.bytes / 1000),
-            "First words": one_line(session.fault or session.first, 200),
+            "First message": one_line(session.fault or session.first, 200),
         }
         for session in found.sessions
     ]

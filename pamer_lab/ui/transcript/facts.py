@@ -50,7 +50,7 @@ def facts(stored: StoredTrace, transcript: Transcript) -> None:
 
 
 def _file(stored: StoredTrace) -> str:
-    """Where the file lay; reviewers see its name only."""
+    """The path of the file; reviewers see only its name."""
     path = stored.trace.source.path if stored.trace.source else ""
     return str(stored.row["name"]) if reviewer_mode() else path
 

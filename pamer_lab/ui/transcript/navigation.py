@@ -19,14 +19,14 @@ from pamer_lab.ui.shared.words import HINTS
 from pamer_lab.workspace import TRACES
 
 PAGE_BODIES = 24
-"""Bodies on one page: a browser draws them at once, and 50 would be the most it is asked to hold."""
+"""Maximum bodies on one page, which a browser draws all at once; it should never have to hold more than 50."""
 OUTLINE_HEIGHT = 640
 MOST_LISTED = 300
 """Hits in the list; the buttons reach all."""
 BY_ROW = "opened-by-row"
-"""Session key that is set while a clicked row opens its block: a click in a chart that waited at the same time came first."""
+"""Session key, set while a clicked row opens its block: a chart click that is still pending is older and is ignored."""
 CHARTS = ("growth", "strip")
-"""Keys of the charts that have a block to click."""
+"""Keys of the charts in which a block can be clicked."""
 
 
 def prefix_room(transcript: Transcript) -> int:
@@ -40,7 +40,7 @@ def page(transcript: Transcript, block: int) -> range:
 
 
 def navigation(transcript: Transcript) -> tuple[int, Hit | None]:
-    """Search and paging; returns the opened block and the search hit that is looked at, if any."""
+    """Search and paging; returns the open block and the current search hit, if any."""
     st.session_state.pop(BY_ROW, None)
     find, where = st.columns([5, 4], vertical_alignment="bottom")
     words = find.text_input(
@@ -105,7 +105,7 @@ def open_block(block: int) -> None:
 
 
 def _hit_line(transcript: Transcript, found: list[Hit]) -> Hit | None:
-    """Which of the hits is looked at, and the way to its neighbours."""
+    """The current hit, with buttons to its neighbours."""
     if not found:
         st.markdown("Not found in this trace")
         return None
@@ -191,15 +191,15 @@ def _outline_table(trace_id: str, at: tuple[int, int], _transcript: Transcript) 
 
 
 def outline_table(transcript: Transcript) -> pa.Table:
-    """The outline as the table shows it, made once for each state of the stored traces: labels may come later."""
+    """The outline as the table shows it, made once for each version of the stored traces, since labels may come later."""
     return _outline_table(transcript.trace.trace_id, table_version(TRACES), transcript)
 
 
 def outline(transcript: Transcript, block: int) -> None:
-    """All blocks as a list; a click opens one, and the open one has a sign.
+    """All blocks as a list; a click opens one, and `▸` marks the open one.
 
-    It is not selected: a selection set from here comes back from the browser as a click and undoes the next one. A row that was clicked
-    and then left by another way is let go, since a second click on a chosen row tells nothing.
+    It is not selected: a selection set here would come back from the browser as a click and undo the next one. A clicked row is deselected
+    when another block opens, since a second click on a selected row reports nothing.
     """
 
     def opened() -> None:

@@ -64,7 +64,7 @@ def _prefix(transcript: Transcript, hit: Hit | None) -> None:
 
 
 def _some(bodies: Sequence[Body], name: str, limit: int, hit: Hit | None) -> Sequence[Body]:
-    """The bodies themselves, or one part of them where they are too many for a page."""
+    """The bodies, or one part of them if there are too many for a page."""
     if len(bodies) <= limit:
         return bodies
     key = f"part-{name}"

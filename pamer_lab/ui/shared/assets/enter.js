@@ -1,5 +1,5 @@
-// Enter on a cell of a table: which cell, by the texts of its row, since a table that was sorted shows its rows in another order.
-// The grid keeps the cell in focus as an element of its table for screen readers.
+// Reports the table cell on which Enter was pressed, with the texts of its row, since a sorted table shows its rows in another order.
+// For screen readers, the grid keeps the focused cell as an element of a table.
 
 export default function ({ data, setTriggerValue }) {
   const pressed = (event) => {

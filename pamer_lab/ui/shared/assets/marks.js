@@ -1,8 +1,8 @@
-// Marks the open place in charts that Streamlit drew, and tells which point was clicked.
+// Marks the open turn or block in charts that Streamlit drew, and reports which point was clicked.
 //
 // The charts themselves stay as they are: a mark is a line (and a band) laid over the plot, so moving it redraws nothing. Only
-// plotly's public sides are used: the events of its element, its layout's range, and the sheet that lies over the plot.
-// Streamlit calls the function again with new data; what one component instance keeps between calls lies in `kept`.
+// plotly's public side is used: the events of its element, its layout's range, and the sheet over the plot.
+// Streamlit calls the function again with new data; what a component instance keeps between calls is in `kept`.
 
 const kept = new WeakMap();
 const MARK = "pamer-mark";

@@ -1,9 +1,9 @@
 // Three things for every page: `?` asks for the list of keys, and a link with a target brings that part of the page into view.
 //
-// Links of the menu, to which Streamlit gives no ring, get one when the keyboard reaches them.
-// A part may be drawn long after the page, and parts above it may grow: the page follows it until it rests or the reader moves.
+// Menu links, which Streamlit gives no focus ring, get one when the keyboard reaches them.
+// A part may be drawn long after the page, and parts above it may grow: the page follows it until it stops moving or the reader scrolls.
 
-const REST = 1500; // milliseconds without a change after which a part is where it belongs
+const REST = 1500; // milliseconds without a change after which a part is in its final place
 const LONGEST = 20000;
 const TOP = 70; // pixels that the menu covers
 

@@ -1,11 +1,11 @@
 // A saved picture includes the text around its chart on the page: the question above it and the answer below, with n, tokenizer and "demo".
 //
-// Plotly copies a chart's layout when its camera is pressed. Just before that the layout is exchanged for one with these words and room
-// for them, and put back just after: the chart on the page is never redrawn. The words are those of the page, taken as text.
+// Plotly copies a chart's layout when its camera is pressed. Just before that, the layout is replaced by one with these words and room
+// for them, and it is restored just after: the chart on the page is never redrawn. The words are those of the page, taken as text.
 
 const SIZE = 13;
-const LINE = 1.3 * SIZE; // Plotly's own distance of lines
-const LETTER = 0.52 * SIZE; // a letter's width, a little more than the mean
+const LINE = 1.3 * SIZE; // Plotly's own line height
+const LETTER = 0.52 * SIZE; // a little more than the mean width of a letter
 const EDGE = 8;
 
 const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

@@ -1,5 +1,5 @@
-// Keeps the reviewer's name in this browser, also while it is being typed, so that a refresh does not forget it. It is never sent
-// anywhere else than to this page.
+// Keeps the reviewer's name in this browser, even while it is being typed, so that a refresh does not lose it. It is never sent
+// anywhere but to this page.
 
 const KEY = "pamer-lab-reviewer";
 const TYPED = "pamer-lab-reviewer-typed";
@@ -8,7 +8,7 @@ export default function ({ data, setTriggerValue }) {
   const typing = (event) => {
     if (event.target.closest?.(".st-key-reviewer")) localStorage.setItem(TYPED, event.target.value);
   };
-  // Streamlit sends nothing for Enter in a field that holds what the server put there, as after a refresh.
+  // Streamlit sends nothing for Enter in a field whose text the server set, as after a refresh.
   const entering = (event) => {
     if (event.key === "Enter" && event.target.closest?.(".st-key-reviewer")) setTriggerValue("entered", event.target.value);
   };
@@ -25,7 +25,7 @@ export default function ({ data, setTriggerValue }) {
       setTriggerValue("typed", localStorage.getItem(TYPED));
     }
   } catch {
-    // A browser that keeps nothing: the page asks for the name.
+    // This browser stores nothing, so the page asks for the name.
     return;
   }
   document.addEventListener("input", typing);

@@ -1,4 +1,4 @@
-// Asks for a rerun when the page's theme is not the one its charts were coloured for.
+// Asks for a rerun if the page's theme is not the one its charts were drawn for.
 // Streamlit calls this again whenever the theme or the data changes.
 
 function darkNow(parent) {
