@@ -58,8 +58,8 @@ class Item(Struct, frozen=True, omit_defaults=True, gc=False):
     in_part: tuple[int, ...] = ()
     """For `evidence`: the blocks of which only an excerpt was restored."""
     replaced: tuple[tuple[int, int], ...] = ()
-    """For `edited`: each message of the block whose content is not the history's, by its place in the block, and the characters of its
-    content in `text`; with the block itself this gives the messages back exactly (`policies/rebuilt.py`)."""
+    """For `edited`: each message whose content differs from the history's, by its place in the block, with the number of characters of
+    its content in `text`; together with the block, this restores the messages exactly (`policies/rebuilt.py`)."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +70,7 @@ class Spent(Struct, frozen=True, omit_defaults=True):
     input_tokens: int
     output_tokens: int = 0
     model: str = ""
-    """Who did it."""
+    """The model or rule that did it."""
     local: bool = False
     """Done without a language model call: kept apart from the tokens one would be billed for."""
     calls: int = 1
@@ -87,7 +87,7 @@ class Spent(Struct, frozen=True, omit_defaults=True):
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """What was made of one request, and why."""
+    """What was done with one request, and why."""
 
     action: Action
     reason: str
@@ -138,12 +138,15 @@ def letters(decision: Decision, t: int) -> str:
 
 
 def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """Entries that both start with; compared many at a time, which for the same objects takes no step in Python."""
+    """Number of entries that both start with; compared in slices, which is fast for identical objects."""
     size = min(len(one), len(other))
     for start in range(0, size, COMPARED):
         end = min(start + COMPARED, size)
         if one[start:end] != other[start:end]:
-            return next((place for place in range(start, size) if one[place] != other[place]), size)
+            while end - start > 1:
+                middle = (start + end) // 2
+                start, end = (middle, end) if one[start:middle] == other[start:middle] else (start, middle)
+            return start
     return size
 
 
@@ -192,7 +195,7 @@ def gaps(spans: Iterable[Span], end: int) -> list[Span]:
 
 @contextmanager
 def charging(operation: str, model: str, spent: list[Spent]) -> Iterator[None]:
-    """Adds what a failed operation's calls took to `spent`; the error goes on."""
+    """Adds what a failed operation's calls took to `spent`; the error is raised again."""
     try:
         yield
     except Exception as error:
@@ -202,7 +205,7 @@ def charging(operation: str, model: str, spent: list[Spent]) -> Iterator[None]:
 
 
 def charge(error: Exception, spent: Sequence[Spent]) -> None:
-    """Note on an error what the operations before it took."""
+    """Attach to an error what the operations before it took."""
     setattr(error, _CHARGES, tuple(spent))
 
 

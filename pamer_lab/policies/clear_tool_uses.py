@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import ClassVar
 
 from pamer_lab.counts import counted
 from pamer_lab.decisions import Decision, Item
 from pamer_lab.looks import LineLook
 from pamer_lab.policies.interface import Fact, Family, History, PolicySession, Resources
-from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened, head_tokens
 
 CLEARED = "cleared uses"
 PLACEHOLDER = "[cleared]"
@@ -50,9 +49,6 @@ class ClearToolUses(PlainPolicy):
         return _Session(self, resources)
 
 
-_TOKENS = attrgetter("tokens")
-
-
 class _Session:
     def __init__(self, policy: ClearToolUses, resources: Resources) -> None:
         self.policy = policy
@@ -73,7 +69,7 @@ class _Session:
         self._read = history.t
         limit = self.policy.threshold
         now = (*history.head(), *self._arranged(history, self._items))
-        size = sum(map(_TOKENS, now))
+        size = head_tokens(history) + self._arranged.tokens
         if size <= limit:
             return Decision("pass", f"the request has {size:,} tokens, within {limit:,}", now)
         items = self._cleared(history)

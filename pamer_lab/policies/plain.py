@@ -137,6 +137,11 @@ def arranged(history: History, other: Mapping[int, Item | None], first: int = 0,
     yield from history.raw([(place, history.t if last is None else last)])
 
 
+def head_tokens(history: History) -> int:
+    """Tokens of the items that every context starts with."""
+    return sum(item.tokens for item in history.head())
+
+
 class Arranged:
     """`arranged` turn by turn: everything before the first change is reused, so that a turn costs only what it changes."""
 
@@ -146,6 +151,10 @@ class Arranged:
         self._laid: list[Item] = []
         self._counts: list[int] = []
         """Number of items up to and including each edited block."""
+        self._sums: list[int] = []
+        """Their tokens."""
+        self.tokens = 0
+        """Tokens of the blocks as they were laid out last."""
         self._given: tuple[list[int], list[Item | None]] = ([], [])
         """The edits of the last call."""
 
@@ -154,17 +163,21 @@ class Arranged:
         if given != self._given:
             self._lay_out(history, other)
             self._given = given
-        return (*self._laid, *history.raw([(self._blocks[-1] + 1 if self._blocks else 0, history.t)]))
+        rest = history.raw([(self._blocks[-1] + 1 if self._blocks else 0, history.t)])
+        self.tokens = (self._sums[-1] if self._sums else 0) + sum(item.tokens for item in rest)
+        return (*self._laid, *rest)
 
     def _lay_out(self, history: History, other: Mapping[int, Item | None]) -> None:
         blocks = sorted(other)
         edits = [*map(other.__getitem__, blocks)]
         same = min(shared_start(self._blocks, blocks), shared_start(self._edits, edits))
-        del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:]
+        del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:], self._sums[same:]
         for number in range(same, len(blocks)):
-            self._laid += history.raw([(blocks[number - 1] + 1 if number else 0, blocks[number])])
-            self._laid += [item] if (item := edits[number]) is not None else []
+            new = history.raw([(blocks[number - 1] + 1 if number else 0, blocks[number])])
+            new += [item] if (item := edits[number]) is not None else []
+            self._laid += new
             self._counts.append(len(self._laid))
+            self._sums.append((self._sums[-1] if self._sums else 0) + sum(item.tokens for item in new))
         self._blocks, self._edits = blocks, edits
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from msgspec.structs import replace
+
 from pamer_lab.blocks.render import render_message
 from pamer_lab.decisions import Action, Decision, Item, Spent, spans_of
 from pamer_lab.errors import LabError
@@ -16,7 +18,7 @@ from pamer_lab.memory.summary import clip
 from pamer_lab.memory.terms import ERROR, terms
 from pamer_lab.models.usage import usage_of
 from pamer_lab.policies.interface import Fact, Family, History, Need, PolicySession, Resources
-from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened
+from pamer_lab.policies.plain import Arranged, PlainPolicy, Shortened, head_tokens
 from pamer_lab.policies.step_editor import editing_prompt, operations_schema
 
 Operation = Literal["fold", "mask", "prune", "restore"]
@@ -98,13 +100,19 @@ class _Session:
         self._arranged = Arranged()
         self.state: dict[int, Operation] = {}
         """Operations in force, by block; never `restore`."""
+        self._folded: set[int] = set()
+        self._shown: dict[int, Item] = {}
+        """The shorter items of these blocks."""
 
     def turn(self, history: History) -> Decision:
+        if len(self._shown) < len(self.state):  # after a resume
+            for block, operation in self.state.items():
+                self._put(history, block, operation)
         before = self._items(history)
-        size, limit = sum(item.tokens for item in before), self.policy.share * self.policy.window
-        folded = [block for block, operation in self.state.items() if operation == "fold"]
-        if size <= limit and not (folded and self.policy.restore):
-            return Decision("pass", f"the request has {size:,} tokens, within {limit:,.0f}", before)
+        size, limit = head_tokens(history) + self._arranged.tokens, self.policy.share * self.policy.window
+        within = Decision("pass", f"the request has {size:,} tokens, within {limit:,.0f}", before)
+        if size <= limit and not (self._folded and self.policy.restore):
+            return within
         try:
             proposed, spent = self.planner.plan(history, dict(self.state), over=size > limit)
         except LabError as error:
@@ -116,14 +124,20 @@ class _Session:
         edits = {block: operation for block, operation in valid.items() if operation != "restore"}
         if edits and not self._pays(history, edits, size):
             edits = {}
+        if size <= limit and not restored:
+            return replace(within, spent=spent)
         if not edits and not restored:
             return Decision(
                 "pass", f"the request has {size:,} tokens; no operation pays back within {self.policy.payback} turns", before, spent=spent
             )
-        self.state = {block: operation for block, operation in (self.state | edits).items() if block not in restored}
+        for block, operation in edits.items():
+            self._put(history, block, operation)
+        for block in restored:
+            del self.state[block], self._shown[block]
+            self._folded.discard(block)
         counts = ", ".join(f"{sum(entry == name for entry in valid.values())} {name}" for name in ("fold", "mask", "prune", "restore"))
         action: Action = "compress" if edits else "recall"
-        stored = spans_of(sorted(block for block, operation in self.state.items() if operation == "fold"))
+        stored = spans_of(sorted(self._folded))
         done = tuple(restored) if not edits else ()
         return Decision(
             action, f"the request had {size:,} tokens: {counts}", self._items(history), stored=stored, restored_steps=done, spent=spent
@@ -168,9 +182,16 @@ class _Session:
                     texts[place] = "[Pruned]"
         return self.shortened.block(history, block, operation, texts)
 
+    def _put(self, history: History, block: int, operation: Operation) -> None:
+        """Put an operation in force; only valid ones, which make their block shorter."""
+        self.state[block] = operation
+        if (item := self._item(history, block, operation)) is not None:
+            self._shown[block] = item
+        if operation == "fold":
+            self._folded.add(block)
+
     def _items(self, history: History) -> tuple[Item, ...]:
-        other = {block: self._item(history, block, operation) for block, operation in self.state.items()}
-        return (*history.head(), *self._arranged(history, {block: item for block, item in other.items() if item is not None}))
+        return (*history.head(), *self._arranged(history, self._shown))
 
     def resume(self, decisions: Sequence[Decision]) -> None:
         last = decisions[-1].items if decisions else ()
@@ -187,7 +208,10 @@ class _Rules:
         """Term -> number of blocks before the newest one that mention it."""
         self._where: dict[str, int] = {}
         """Term -> the last of those blocks."""
-        self._operations: list[Operation] = []
+        self._seen = 0
+        """Number of blocks already considered for `_operations`."""
+        self._operations: dict[int, Operation] = {}
+        """Block -> its operation, if that could make it shorter."""
 
     def plan(self, history: History, state: Mapping[int, Operation], *, over: bool) -> tuple[Plan, tuple[Spent, ...]]:
         for block in range(len(self._terms), history.t):
@@ -198,15 +222,20 @@ class _Rules:
         named = {self._where[name] for name in self._terms[-1] if self._having[name] == 1}
         plan: dict[int, Operation] = {block: "restore" for block in sorted(named) if state.get(block) == "fold"}
         if over:
-            self._operations += [self._operation(history, block) for block in range(len(self._operations), history.t - 1)]
-            plan |= {block: operation for block, operation in enumerate(self._operations) if block not in state}
+            for block in range(self._seen, history.t - 1):
+                if operation := self._operation(history, block):
+                    self._operations[block] = operation
+            self._seen = max(self._seen, history.t - 1)
+            plan |= {block: self._operations[block] for block in sorted(self._operations.keys() - state.keys())}
         return plan, ()
 
-    def _operation(self, history: History, block: int) -> Operation:
+    def _operation(self, history: History, block: int) -> Operation | None:
         results = history.block_messages(block)[1:]
         if any(message.error or ERROR.search(message.content[:400]) for message in results):
             return "prune"
-        return "fold" if self._tokens.total(results) > 1_000 else "mask"
+        if self._tokens.total(results) > 1_000:
+            return "fold"
+        return "mask" if any(len(message.content) > MASK_CHARACTERS for message in results) else None
 
 
 INSTRUCTION = (

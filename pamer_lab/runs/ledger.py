@@ -1,7 +1,7 @@
 """The conservation ledger: at every turn, every earlier block is in exactly one state, and every token is accounted for.
 
 `Ledger.follow` recounts a decision from its items and refuses one that does not add up, so a wrong picture is never stored. The states
-it finds are `decisions.letters`. What a request starts with as the one before did is counted once: a turn costs what it changes.
+it finds are `decisions.letters`. The start that a request shares with the previous one is counted once, so a turn costs what it changes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ class _Counted:
     laid: bytearray = field(default_factory=bytearray)
     """States of the blocks so far by raw and edited items alone."""
     texts: list[Item] = field(default_factory=list)
-    """Added texts among the items that replace blocks."""
+    """Items among them whose added text replaces blocks."""
 
     def copy(self) -> "_Counted":
         return _Counted(self.items, self.tokens, self.laid[:], self.texts[:])
@@ -49,7 +49,8 @@ class _Counted:
                         raise LedgerError(f"turn {t}: a {item.kind} item replaces blocks {item.spans}, and only {t} exist")
                 if item.in_part and not set(item.in_part) <= (set(blocks_of(item.spans)) if item.kind == "evidence" else set()):
                     raise LedgerError(f"turn {t}: a {item.kind} item restores blocks {item.in_part} in part, and replaces {item.spans}")
-                self.texts += [item] if item.text and item.kind in OVER else []
+                if item.text and item.kind in OVER:
+                    self.texts.append(item)
         self.items += len(items)
         self.tokens += sum([item.tokens for item in items])
 
@@ -72,7 +73,10 @@ class _Counted:
             spans[item.kind] += item.spans
         for kind, table in OVER_STATES.items():
             for first, last in spans[kind]:
-                found[first:last] = found[first:last].translate(table)
+                if last - first == 1:  # by far the most of them
+                    found[first] = table[found[first]]
+                else:
+                    found[first:last] = found[first:last].translate(table)
         return found.decode()
 
 
@@ -85,7 +89,7 @@ class Ledger:
         """What the last two requests both start with."""
 
     def follow(self, decision: Decision, history: History, counter: TokenCounter) -> tuple[int, int, str]:
-        """Tokens of the request, how many of them it shares with the one before, and its blocks' states; refused if it does not add up."""
+        """A request's tokens, those of the start it shares with the previous one, and its blocks' states; refused if it does not add up."""
         items, previous = decision.items, self._previous
         same = shared_start(previous, items)
         if same < self._start.items:
@@ -116,7 +120,7 @@ def check(decision: Decision, history: History) -> None:
 
 
 def expand(items: Iterable[Item], block_tokens: list[int]) -> list[dict[str, object]]:
-    """Items for people: raw blocks one by one, each with its number and tokens; the sum stays the same."""
+    """Items for display: raw blocks one by one, each with its number and tokens; the sum stays the same."""
     rows: list[dict[str, object]] = []
     for item in items:
         if item.kind == "blocks":
