@@ -1,7 +1,7 @@
 """Work on untrusted text in a separate process, with a time limit. `python -m pamer_lab.aside` is that process.
 
 JSON lines in and out. A process that takes too long is killed, the next call starts another, and calls do not wait for each other: whatever
-the text, no page and no other visitor waits longer than the limit. Knows the functions it may call by name alone.
+the text, no page and no other visitor waits longer than the limit. Knows the functions that it may call only by name.
 """
 
 import importlib
@@ -24,9 +24,9 @@ CALLS = {
 }
 """What may be asked for -> module and function; arguments and results are JSON."""
 SCAN_SECONDS = 120.0
-"""How long reading and scanning what is imported or exported may take."""
+"""Time limit for reading and scanning an import or export."""
 KEPT = 2
-"""Processes that wait for the next call; a new one takes a moment to start."""
+"""Idle processes that are kept for the next call; a new one takes a moment to start."""
 
 Value = TypeVar("Value")
 
@@ -45,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True):
     error: str = ""
     """Why there is no value, in a sentence."""
     ended: bool = True
-    """Tells an answer from what a library prints."""
+    """Distinguishes an answer from what a library prints."""
 
 
 idle: list[Process] = []
@@ -54,7 +54,7 @@ _changing = threading.Lock()
 
 
 def ask(name: str, arguments: list[Any], kind: type[Value], *, seconds: float, what: str) -> Value:
-    """The result of a call; `TookTooLong` after so many seconds. `what`: the work in words, for the sentence that says so."""
+    """The result of a call; `TookTooLong` after `seconds`. `what`: the work in words, for error messages."""
     with _changing:
         process = idle.pop() if idle else Process(__spec__.name)
     over = threading.Event()
@@ -86,7 +86,7 @@ def ask(name: str, arguments: list[Any], kind: type[Value], *, seconds: float, w
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """What a call names; nothing else can be called."""
+    """The function that a call names; nothing else can be called."""
     module, _, function = CALLS[name].partition(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return found

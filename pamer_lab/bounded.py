@@ -22,11 +22,11 @@ class Bounded(OrderedDict[Key, Value]):
             self.popitem(last=False)
 
     def one(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The value of a key, computed where it is not known."""
+        """The value of a key, computed if it is missing."""
         return self.many([key], lambda _: [compute()])[0]
 
     def many(self, keys: Sequence[Key], compute: Callable[[list[Key]], Iterable[Value]]) -> list[Value]:
-        """The values of all keys, also where they are more than the limit; those not known are computed together, each once."""
+        """The values of all keys, even if they exceed the limit; missing ones are computed together, each once."""
         missing = [key for key in dict.fromkeys(keys) if key not in self]
         fresh = dict(zip(missing, compute(missing), strict=True)) if missing else {}
         found = [fresh[key] if key in fresh else self[key] for key in keys]

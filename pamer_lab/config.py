@@ -63,16 +63,16 @@ def app_folder() -> Path:
 
 
 def default_workspace() -> Path:
-    """The workspace folder when none was named; of a workspace in an object store, its local folder."""
+    """The workspace folder when none was named; for a workspace in an object store, its local folder."""
     return local_folder(os.environ.get(WORKSPACE_VARIABLE) or ".pamer-lab")
 
 
 SCHEMES = ("s3", "gs", "az")
 """Object stores that LanceDB reads and writes."""
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""LanceDB takes an address with another host for a folder of this machine."""
+"""LanceDB would take an address with any other bucket name for a folder on this machine."""
 _FOLDER = re.compile(r"(?!\.\.?$)[^#%\\]+")
-"""A part of an address that means only itself; with the others two addresses would be one place, or data would lie elsewhere."""
+"""A part of an address that is taken literally; others could make two addresses one place, or put data elsewhere."""
 ADDRESS_FILE = "object-store.txt"
 """In the local folder of a workspace that is in an object store: its address."""
 
@@ -108,7 +108,7 @@ def _folder_of(address: str) -> Path:
 def object_store(text: str) -> str:
     """The address, without a slash at its end, if a text names a place in an object store; empty for a folder.
 
-    Credentials belong into the environment: an address that carries any is refused, and not repeated.
+    Credentials belong in the environment: an address that carries any is refused, and not repeated.
     """
     scheme, separator, rest = text.partition("://")
     if not separator and (begun := text.partition(":")[0].lower()) in (*SCHEMES, "file") and text[len(begun) :][:1] == ":":
@@ -131,7 +131,7 @@ def object_store(text: str) -> str:
 def address_of(folder: Path) -> str:
     """The object store that a local folder belongs to; empty where the folder is the workspace itself.
 
-    Only folders of this user's own cache say so: a folder that somebody else made never sends its data anywhere.
+    Only folders in this user's own cache count: a folder that somebody else made never sends its data anywhere.
     """
     marker = folder / ADDRESS_FILE
     if folder.parent.resolve() != local_folders().resolve() or not marker.is_file():
@@ -151,6 +151,6 @@ def cache_folder() -> Path:
 
 
 def user_folder() -> Path:
-    """What this user decided for all workspaces."""
+    """The folder of this user's settings for all workspaces."""
     named = os.environ.get("XDG_CONFIG_HOME")
     return (Path(named) if named else Path.home() / ".config") / "pamer-lab"

@@ -1,7 +1,7 @@
 """Counts as people write them, and as they are read from untrusted text; for messages, reasons and tables of every room."""
 
 MOST_DIGITS = 18
-"""Of a number in text; it fits into 64 bits."""
+"""Maximum digits of a number in text, so that it fits into 64 bits."""
 
 
 def counted(count: int, thing: str, things: str = "") -> str:
@@ -10,6 +10,6 @@ def counted(count: int, thing: str, things: str = "") -> str:
 
 
 def whole_number(text: str, *, most_digits: int = MOST_DIGITS) -> int | None:
-    """The whole number that a text is, written with the digits 0 to 9; None where it is none, or longer. `str.isdigit` also takes `²`."""
+    """A text as a whole number in the digits 0 to 9; None if it is not one, or too long. `str.isdigit` also accepts `²`."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= most_digits else None

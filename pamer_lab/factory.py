@@ -104,7 +104,7 @@ class Factory:
 
     @cached_property
     def heads(self) -> NamedHeads:
-        """The heads that vote; refused where none fit the model."""
+        """The heads that vote; an error if none fit the model."""
         return heads_for(self.model_name, self.heads_text or self.profile.heads, self.workspace.path)
 
     @property
@@ -124,7 +124,7 @@ class Factory:
         return self.parts.summariser or _summariser(self._key, self.device, self.tokens, settings)
 
     def detail_writer(self, settings: ControllerSettings) -> DetailWriter | None:
-        """PaMER+'s step details by the chat model; None: the summariser's own, by a rule."""
+        """Writes PaMER+'s step details with the chat model; None: the summariser's own are used, written by a rule."""
         chat = self.chat
         if chat is None:
             return None
@@ -160,7 +160,7 @@ class Factory:
 
     @property
     def draft_probe(self) -> DraftProbe:
-        """Probing-RAG's probe for the frozen model; refused where there is none."""
+        """Probing-RAG's probe for the frozen model; an error if there is none."""
         return find_probe(self.model_name, self.workspace.path)
 
     def draft_gate(self) -> RecallGate:
@@ -233,7 +233,7 @@ def load_controller(
 
 
 def parts_key(profile: Profile) -> str:
-    """A profile as the key of its parts: without what no part depends on."""
+    """A profile as the cache key of its parts: without the settings that no part depends on."""
     unused = {"name": "", "memory_uri": "", "heads": "", "probe_system_prompt": "", "training": TrainingSettings()}
     return profile.model_copy(update=unused).model_dump_json()
 
@@ -275,6 +275,6 @@ def _memory(uri: str) -> MemoryStore:
 
 @lru_cache(maxsize=4)
 def _probe(profile: str, device: str, heads: str, written: int, database: str) -> Probe:
-    """`written`: when the heads were, so that heads trained again under their name are read again."""
+    """`written`: when the heads were saved, so that heads retrained under the same name are read again."""
     model = _model(profile, device)
     return HeadsProbe(model, HeadSet.load(heads), FeatureStore(Database(database), model))

@@ -1,7 +1,7 @@
-"""Long work in the background: in a thread, one at a time, and in processes of ours that answer in JSON lines.
+"""Long work in the background: in a thread, one at a time, or in separate processes that answer in JSON lines.
 
 Replays and studies report the same `Progress` and are stopped the same way. Knows nothing of what the work is. Invariant: work that
-was started ends, whatever happens in it, and says so in `ended`; while one runs, no other starts, but others can wait for it.
+was started ends and sets `ended`, whatever happens in it; while one runs, no other starts, but others can wait for it.
 """
 
 import atexit
@@ -23,7 +23,7 @@ from pamer_lab.errors import LabError
 LINES_VARIABLE = "PAMER_LAB_LINES"
 """Set for a command that another process runs: it then writes everything it says as `Line`s on stdout."""
 PATIENCE = 20.0
-"""Seconds a stopped process may take to put away what it has; then it is killed."""
+"""Seconds that a stopped process has to save its work before it is killed."""
 LONG = 90.0
 """Seconds from which the time left is given in minutes."""
 
@@ -39,7 +39,7 @@ class Progress:
     seconds: float = 0.0
     """Seconds so far; 0 where they say nothing about the speed."""
     there: float = 0.0
-    """Share of the complete work that was done before, and is not counted."""
+    """Share of the complete work that was done before, and is not in `done` and `total`."""
     seconds_left: float | None = None
     """None while nothing is known."""
 
@@ -65,7 +65,7 @@ class Progress:
 
     @property
     def time_left(self) -> str:
-        """In words, after a comma; empty where it is unknown."""
+        """In words, after a comma; empty if unknown."""
         seconds = self.seconds_left
         if seconds is None:
             return ""
@@ -88,11 +88,11 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(kw_only=True)
 class Work:
-    """Something under way or ended."""
+    """Work that is running or has ended."""
 
     progress: Progress | None = field(default=None, compare=False)
     error: str = field(default="", compare=False)
-    """Why it ended before its time; empty while it runs and when it is done."""
+    """Why it ended early; empty while it runs and when it is done."""
     stopping: threading.Event = field(default_factory=threading.Event, compare=False)
     ended: threading.Event = field(default_factory=threading.Event, compare=False)
 
@@ -105,7 +105,7 @@ class Work:
         self.stopping.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until it has ended or the time is over; True if it has."""
+        """Wait until it has ended or the time is over; True if it has ended."""
         return self.ended.wait(seconds)
 
 
@@ -113,7 +113,7 @@ Kind = TypeVar("Kind", bound=Work)
 
 
 class OneAtATime(Generic[Kind]):
-    """Starts work in a thread of its own, and keeps what has to wait for it."""
+    """Runs work in a separate thread, one at a time, and queues the rest."""
 
     def __init__(self) -> None:
         self.latest: Kind | None = None
@@ -127,12 +127,12 @@ class OneAtATime(Generic[Kind]):
 
     @property
     def waiting(self) -> list[Kind]:
-        """What begins when the work before it has ended, in this order; what was stopped before that is left out."""
+        """Queued work, in order, without what was stopped before it began."""
         with self._lock:
             return [work for work, _ in self._waiting if not work.stopping.is_set()]
 
     def queue(self, make: Callable[[], Kind], run: Callable[[Kind], None]) -> Kind:
-        """Make some work and start it, or let it wait until what runs has ended; work that equals some of these is not made twice."""
+        """Make some work and start it, or queue it while other work runs; returns equal work that is running or queued instead, if any."""
         with self._lock:
             work, current = make(), self.current
             if current is None:
@@ -180,7 +180,7 @@ Answer = TypeVar("Answer")
 
 
 class Process:
-    """One of our programs in a process of its own, JSON lines in and out.
+    """One of our programs in a separate process, JSON lines in and out.
 
     It is ended by SIGTERM, which it takes as an interrupt (`stop_when_terminated`), and killed when it takes too long or when
     this process ends.
@@ -202,20 +202,20 @@ class Process:
         return self._process.poll() is None
 
     def send(self, value: object) -> None:
-        """One line; where the process is gone, `answers` ends at once."""
+        """Send one line; if the process is gone, `answers` ends at once."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(msgspec.json.encode(value).decode() + "\n")
             self._process.stdin.flush()
 
     def no_more(self) -> None:
-        """Nothing more will be sent."""
+        """Close its input: nothing more will be sent."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
-        """What it says, until it ends; a line that is no such value is some library's and is left out."""
+        """Its answers, until it ends; a line that is not such a value comes from some library and is left out."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             try:
@@ -231,7 +231,7 @@ class Process:
         self._process.kill()
 
     def stop(self) -> None:
-        """Interrupt it, so that finished work is put away, and kill it if it takes too long."""
+        """Interrupt it, so that it saves finished work, and kill it if it takes too long."""
         self.interrupt()
         try:
             self._process.wait(PATIENCE)
@@ -257,10 +257,10 @@ class Process:
 
 
 def stop_when_terminated(*, by_hand: bool = False) -> None:
-    """From now on SIGTERM interrupts this process as Ctrl-C does, once: while it puts away its work, further signals go unheard.
+    """From now on, SIGTERM interrupts this process as Ctrl-C does, once: while it saves its work, further signals are ignored.
 
-    Ctrl-C reaches a command and its workers, and the command then ends the workers as well. `by_hand`: somebody sits before this process,
-    whose second Ctrl-C ends it at once.
+    Ctrl-C reaches a command and its workers, and the command then ends the workers as well. `by_hand`: somebody runs this
+    process in a terminal, and a second Ctrl-C ends it at once.
     """
     heard = (signal.SIGTERM,) if by_hand else (signal.SIGTERM, signal.SIGINT)
 

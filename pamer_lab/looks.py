@@ -1,6 +1,6 @@
 """How a policy or a group of conditions looks in charts: a named colour and a second cue.
 
-A class states its look once; `figures` knows what the names are in light and dark.
+A class declares its look once; `figures` knows what the names mean in light and dark themes.
 """
 
 from dataclasses import dataclass

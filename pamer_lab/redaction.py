@@ -17,7 +17,7 @@ from pamer_lab.detection.echoes import without_values
 
 _NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d|access_key(?:_id)?|account_key|storage_key)$")
 LEAST_VALUE = 8
-"""Characters that a value must have to be looked for; shorter ones are no keys, and would be found everywhere."""
+"""Minimum characters of a value to search for; shorter ones are not keys, and would be found everywhere."""
 NO_KEY = "none"
 """Sent to servers that ask for no key."""
 
@@ -73,7 +73,7 @@ class Scan:
     _counts: dict[Kind, int] = field(default_factory=dict)
     _known: Known = field(default_factory=Known)
     _places: dict[str, list[Place]] = field(default_factory=dict)
-    """What `learn` found in each text, so that no text is looked through twice."""
+    """What `learn` found in each text, so that no text is searched twice."""
     _keep: bool = False
     """This scan only learns."""
 
@@ -98,14 +98,14 @@ class Scan:
         return "".join([*pieces, text[done:]]) if pieces else text
 
     def learn(self, *values: Any) -> None:
-        """Look through everything that is exported before any of it is cleaned: a secret that one text gives away is then found in all."""
+        """Search everything that is exported before any of it is cleaned: a secret that one text reveals is then found in all."""
         shadow = Scan("none", self.own, _known=self._known, _places=self._places)
         shadow._keep = True
         for value in values:
             shadow.walk(value)
 
     def _found(self, kind: Kind, secret: str, place: str) -> str:
-        """Keeps the finding; the words that replace the secret, or none if it stays."""
+        """Records the finding; returns the words that replace the secret, or an empty string if it stays."""
         if self._keep:
             if kind in KEYS:
                 self._known.add(secret, kind)
@@ -163,7 +163,7 @@ def clean_text(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A short text of someone else's (a program's last words, a command line) without own keys and whatever the scan knows as one."""
+    """A short text of someone else's (a program's last output, a command line) without own keys and whatever the scan knows as one."""
     return Scan("keys").clean(without_keys(text), "")
 
 
@@ -201,7 +201,7 @@ def sentence(findings: Iterable[Finding]) -> str:
 
 
 def statement(scan: Scan) -> dict[str, Any]:
-    """What a file says of the scan it went through: the choice, the counts, and the findings with their places, masked."""
+    """What a file says about the scan it went through: the choice, the counts, and the findings with their places, masked."""
     shown = [vars(finding) for finding in scan.findings[:FINDINGS_KEPT]]
     return {"choice": scan.choice, "summary": summary(scan.findings), "findings": shown, "more": len(scan.findings) - len(shown)}
 

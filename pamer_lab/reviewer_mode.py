@@ -1,7 +1,7 @@
 """Reviewer mode: everything can be read, nothing can be written but reviews, no model is loaded and no path is read.
 
 It is on when `PAMER_LAB_READONLY` is set (to anything but 0, false, no or off), or when the workspace's `config.toml`
-says `readonly = true`; either is enough. Knows how the mode is asked for and how a refusal reads. Writes are refused where
+says `readonly = true`; either is enough. Knows how the mode is switched on and how a refusal reads. Writes are refused where
 the work is done: in the storage (every table that is not marked for reviewers), at the model loaders, at the importer and
 before each file written into the workspace; pages and commands only hide what would be refused.
 """
@@ -21,7 +21,7 @@ _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
 class LabSettings(Settings):
-    """What a workspace's `config.toml` may say."""
+    """What a workspace's `config.toml` may set."""
 
     readonly: bool = False
     """Reviewer mode for this workspace."""
@@ -37,7 +37,7 @@ class ReviewerModeError(InputError):
 
 
 def lab_settings(folder: Path) -> LabSettings:
-    """The settings of the workspace in `folder`; the defaults where it has no file."""
+    """The settings of the workspace in `folder`; the defaults if it has no file."""
     path = folder / CONFIG_FILE
     try:
         return LabSettings.model_validate(parse_toml(read_text(path)))

@@ -1,6 +1,6 @@
 """Tables as CSV in which no spreadsheet finds a formula.
 
-A cell that begins like one (`=`, `+`, `-`, `@`, a tab or a line end, also behind blanks or unseen characters) gets an apostrophe in
+A cell that begins like one (`=`, `+`, `-`, `@`, a tab or a line end, also after blanks or invisible characters) gets an apostrophe in
 front, which spreadsheets take for text; numbers stay as they are.
 Invariant: `plain` undoes what `csv_text` did to a cell.
 """
@@ -11,7 +11,7 @@ import polars as pl
 
 _STARTS = "=+\\-@\t\r\n＝＋－＠"
 _UNSEEN = "[ \x00\u00a0\u200b\u2060\ufeff]*"
-"""What some spreadsheets take off before they look at a cell."""
+"""Characters that some spreadsheets strip before they read a cell."""
 _RISKY = rf"^{_UNSEEN}[{_STARTS}']"
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _ESCAPED = re.compile(rf"'(?={_UNSEEN}[{_STARTS}'])")

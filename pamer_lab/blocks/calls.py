@@ -1,7 +1,7 @@
 """A tool call as a reader wants to see it: an edit as a diff, a written file as its lines, a shell call as its command.
 
 Recognised by the arguments' names, since every agent names its tools differently. Knows nothing of where it is shown; what it
-returns is untrusted text. Invariant: no argument is lost: what is not in `text` is in `rest`.
+returns is untrusted text. Invariant: no argument is lost: what is not in `text` or `path` is in `rest`.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ MOST_LINES = 2_000
 
 @dataclass(frozen=True)
 class ShownCall:
-    """One call for people."""
+    """One call as shown to people."""
 
     shape: Shape
     text: str
@@ -39,7 +39,7 @@ class ShownCall:
 
 
 def shown_call(name: str, arguments: str) -> ShownCall | None:
-    """The call in its natural form; None where it has none and its JSON says it best."""
+    """The call in its natural form; None if it has none and is best shown as JSON."""
     try:
         given = orjson.loads(arguments)
     except orjson.JSONDecodeError:
@@ -114,7 +114,7 @@ def _diff(old: str, new: str) -> str:
 
 
 def tool_tokens(trace: Trace, message_tokens: Sequence[int]) -> list[dict[str, Any]]:
-    """Calls of each tool, tokens of their results, and the share of the trace's tokens that is; most tokens first."""
+    """Per tool: calls, tokens of their results, and the results' share of the trace's tokens; most tokens first."""
     names = {call.id: call.name for message in trace.messages for call in message.tool_calls}
     calls = Counter(call.name for message in trace.messages for call in message.tool_calls)
     tokens: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from difflib import Match, SequenceMatcher
 from itertools import accumulate
 
 MOST_PAIRS = 5_000_000
-"""About a second."""
+"""Takes about a second."""
 
 
 class Limited(SequenceMatcher[str]):
@@ -17,7 +17,7 @@ class Limited(SequenceMatcher[str]):
 
     a: Sequence[str]
     b2j: dict[str, list[int]]
-    """Where each entry of the second list is; `difflib`'s own."""
+    """Places of each entry in the second list; set by `difflib`."""
 
     def __init__(self, one: Sequence[str], other: Sequence[str], *, autojunk: bool) -> None:
         super().__init__(None, one, other, autojunk=autojunk)
@@ -32,5 +32,5 @@ class Limited(SequenceMatcher[str]):
 
 
 def opcodes(one: Sequence[str], other: Sequence[str], *, autojunk: bool = False) -> list[tuple[str, int, int, int, int]]:
-    """As `SequenceMatcher.get_opcodes`."""
+    """Like `SequenceMatcher.get_opcodes`, within the budget."""
     return list(Limited(one, other, autojunk=autojunk).get_opcodes())

@@ -1,9 +1,8 @@
 """Makes untrusted text safe for a prompt, so that it can neither open nor close a chat turn or a fence.
 
-Chat templates and our own fences use markers such as `<|im_start|>`, `[INST]` or `</recalled_memory>`. A server that tokenises a prompt
-in one piece would take such a marker inside a text for a real one.
-Invariant: after `break_template_tokens` no marker is left, not even for a tokenizer that normalises look-alikes (full-width signs,
-mathematical letters) and drops invisible characters; text without markers is unchanged.
+Chat templates and our fences use markers such as `<|im_start|>`, `[INST]` or `</recalled_memory>`, which a server that tokenises a
+prompt in one piece would obey inside a text too. Invariant: after `break_template_tokens` no marker is left, not even for a tokenizer
+that normalises look-alikes (full-width signs, mathematical letters) and drops invisible characters; other text is unchanged.
 """
 
 import re
@@ -12,7 +11,7 @@ import unicodedata
 _TAGS = "recalled_memory|entry|tool_call|tool_calls|tool_response|think|start_of_turn|end_of_turn|bos|eos"
 _WORDS = "INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT"
 MARKS = re.compile(rf"<(?=/?(?:{_TAGS})\b)|<(?=/?s>)|<(?=/?SYS>>)|<(?=[|｜])|(?<=[|｜])>|\[(?=/?(?:{_WORDS})\])", re.IGNORECASE)
-"""The first sign of a mark, or the last of one that ends in a bar."""
+"""The first character of a marker, or the last one of a marker that ends in a bar and `>`."""
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
@@ -20,7 +19,7 @@ _HIDDEN = re.compile(
 
 
 def break_template_tokens(text: str) -> str:
-    """The text with every mark broken by a space; folded first only where folding would bring a mark to light."""
+    """The text with every marker broken by a space; normalised first only if normalising would reveal a marker."""
     broken = _broken(text)
     return _broken(skeleton(text)) if not text.isascii() and MARKS.search(skeleton(broken)) else broken
 
@@ -30,5 +29,5 @@ def _broken(text: str) -> str:
 
 
 def skeleton(text: str) -> str:
-    """What a tokenizer sees that folds compatible characters and drops hidden ones."""
+    """The text as seen by a tokenizer that normalises look-alikes and drops invisible characters."""
     return text if text.isascii() else _HIDDEN.sub("", unicodedata.normalize("NFKC", _HIDDEN.sub("", text)))

@@ -12,9 +12,9 @@ from pamer_lab.errors import ProtocolError
 from pamer_lab.trajectory.values import Message
 
 Kind = Literal["no-id", "id-twice", "no-tool", "answers", "calls", "names-no-call", "too-early", "unknown-call", "answered-twice"]
-"""`no-id`, `id-twice`, `no-tool`: a call without an id, with another's id, or without a tool. `answers`, `calls`: a message of a role that
-cannot. `names-no-call`, `too-early`, `unknown-call`, `answered-twice`: a tool result without a call, before any, of none in its block, or
-of one that has its result."""
+"""`no-id`, `id-twice`, `no-tool`: a call without an id, with another's id, or without a tool. `answers`, `calls`: a message whose role
+cannot do so. `names-no-call`, `too-early`, `unknown-call`, `answered-twice`: a tool result that names no call, comes before any assistant
+message, answers no call of its block, or answers one that already has a result."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Violation:
 
 
 def violations(messages: Sequence[Message]) -> list[Violation]:
-    """Every breach of the protocol, in message order."""
+    """Every violation of the protocol, in message order."""
     found: list[Violation] = []
     calls: set[str] = set()
     answered: set[str] = set()

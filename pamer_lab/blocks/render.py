@@ -1,4 +1,4 @@
-"""A message -> the ChatML text a model reads, including tool calls and tool descriptions; and the recall query made of such texts.
+"""A message -> the ChatML text a model reads, including tool calls and tool descriptions; and the recall query built from such texts.
 
 Tokens are counted on this rendering, and hidden states are computed on it where a model's own template would drop calls.
 Invariant: every text, call name and argument of a message is in its rendering, and a conversation's rendering is the concatenation of
@@ -60,7 +60,7 @@ QUERY_CHARACTERS = 30_000
 
 
 def task_text(prefix: Sequence[Message]) -> str:
-    """Text of the prefix's user messages, or of the complete prefix where there are none."""
+    """Text of the prefix's user messages, or of the complete prefix if there are none."""
     asked = [message.content for message in prefix if message.role == "user"] or [message.content for message in prefix]
     return "\n".join(asked)
 

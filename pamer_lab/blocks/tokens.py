@@ -17,16 +17,16 @@ CountKind = Literal["measured", "estimated", "recorded"]
 """`measured`: counted with the named tokenizer. `estimated`: by a rule. `recorded`: read from the source."""
 
 PIECE_CHARACTERS = 200_000
-"""A longer text is counted in pieces of at most so many characters: a tokenizer takes about 170 bytes for each character it holds."""
+"""A longer text is counted in pieces of at most this many characters: a tokenizer takes about 170 bytes for each character it holds."""
 CUT_WINDOW = 4_000
-"""Characters at the end of a piece in which a place to cut is looked for."""
+"""Characters at the end of a piece that are searched for a place to cut."""
 SAFE_CUT = re.compile(r"(?<=[A-Za-z])(?= [A-Za-z]|[0-9])|(?<=\n)(?=[A-Za-z0-9])")
-"""Where byte-level tokenizers split a text in any case, so that the pieces' counts add up: between a word and the next, between a
+"""Where byte-level tokenizers always split a text, so that the pieces' counts add up: between a word and the next, between a
 letter and a digit, after a line end. A text with no such place is cut anyway, at a cost of a token or two per piece."""
 
 
 def pieces(parts: Iterable[str], most: int = PIECE_CHARACTERS) -> Iterator[str]:
-    """The concatenation of `parts` in pieces of at most `most` characters, cut where the counts add up; it is never built."""
+    """The concatenation of `parts`, which is never built, in pieces of at most `most` characters, cut where the counts add up."""
     left = ""
     for part in parts:
         start = 0
@@ -67,17 +67,17 @@ class MessageTokens:
     def __init__(self, counter: TokenCounter, *, limit: int = 200_000) -> None:
         self.counter = counter
         self._limit = limit
-        """How many counts are remembered before the memory is emptied."""
+        """How many counts are remembered before all of them are dropped."""
         self._known: dict[Message, int] = {}
 
     def apart(self) -> "MessageTokens":
-        """One that knows the same counts, and remembers new ones for itself."""
+        """A copy with the counts so far that remembers new ones separately."""
         found = MessageTokens(self.counter, limit=self._limit)
         found._known.update(self._known)
         return found
 
     def counts(self, messages: Sequence[Message]) -> list[int]:
-        """Tokens of each message in its rendered form; of more messages than are remembered, none is kept."""
+        """Tokens of each message in its rendered form; given more messages than the limit, none is remembered."""
         if len(messages) > self._limit:
             windows = range(0, len(messages), self._limit)
             found = [count for start in windows for count in self.counts(messages[start : start + self._limit])]

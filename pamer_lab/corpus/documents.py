@@ -14,8 +14,9 @@ from pamer_lab.corpus.world import Entity, World
 SIZES = (1, 2, 2, 3, 3, 4)
 """Numbers of stories about the subject besides its facts; drawn evenly."""
 LONG_PERCENT = 3
+"""Chance in percent that a result is a long one."""
 LONG = (4, 17)
-"""Now and then a result holds this many other entries before the one that counts."""
+"""Other entries (fewest, most) before the one that counts, in a long result."""
 NEIGHBOURS = (0, 0, 0, 0, 1)
 """Other entries in an ordinary list of hits; drawn evenly."""
 OFFERED = (1, 2)
@@ -43,12 +44,12 @@ class Documents:
         self._refs: set[str] = set()
 
     def form(self, table: str) -> str:
-        """A form of the table; those for shell tools have a table of their own where one exists."""
+        """A form from the table, or from its shell variant if the world has shell tools and the variant exists."""
         shell = f"{table}_shell"
         return self.draw.pick(phrases()[shell if self.shell and shell in phrases() else table])
 
     def take(self) -> Page | None:
-        """A page that a recent list named, which is then read."""
+        """A page that a recent list named, to be read now; None if there is none."""
         if not self._offered:
             return None
         newest = min(len(self._offered), 2)

@@ -1,7 +1,7 @@
 """What a program can read in the texts of an arena task: questions, statements of facts, where a file is, and what it is kept under.
 
 Knows the sentence forms of the word tables and no world: the same text gives the same findings, whoever asks. Values, names and
-places are only ever read off a text.
+places are read from texts only.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pamer_lab.corpus.tables import DOMAINS, capital, domain
 
 KEPT_UNDER = "The file on {e} is kept under {d}."
-"""Where a file cannot be found by its name alone: the search also needs this value."""
+"""Said of a file that cannot be found by its name alone: the search also needs this value."""
 NOTED = "Noted: {d} is {v}."
 """How the simulated agent writes down a fact."""
 QUESTION = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
@@ -22,7 +22,7 @@ _WORD = r"(?P<v>\S*\w)(?=\W*(?:\s|$))"
 """A value at the end of a form without a full stop."""
 _BEGINS = r"(?:^|(?<=\n)|(?<=[.:]\s)|(?<=   ))"
 PARSED = 50_000
-"""Questions of a text that are remembered."""
+"""Answers about texts that each function remembers."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _descriptions() -> list[tuple[str, re.Pattern[str]]]:
 
 @lru_cache(maxsize=PARSED)
 def described(text: str) -> Wanted | None:
-    """What a description asks for; None where it is none."""
+    """What a description asks for; None if the text is not one."""
     for description, pattern in _descriptions():
         if match := pattern.fullmatch(text.strip()):
             return Wanted(match[1], description)
@@ -79,7 +79,7 @@ def questions(task: str) -> tuple[Wanted, ...]:
 
 @lru_cache(maxsize=5_000)
 def _statements(wanted: Wanted) -> re.Pattern[str]:
-    """Every sentence that states it, the simulated agent's own note included."""
+    """Matches every sentence that states it, including the simulated agent's own note."""
     forms = [*_attributes()[wanted.description][1], NOTED]
     patterns = []
     for number, form in enumerate(forms):
@@ -104,7 +104,7 @@ def stated(wanted: Wanted, text: str) -> str | None:
 
 @lru_cache(maxsize=PARSED)
 def kept_under(wanted: Wanted, text: str) -> Wanted | None:
-    """What the file on its entity is kept under, where a text says so."""
+    """What the file on its entity is kept under, if the text says so."""
     if wanted.entity not in text:
         return None
     opening, closing = KEPT_UNDER.format(e=wanted.entity, d="\0").split("\0")
@@ -114,7 +114,7 @@ def kept_under(wanted: Wanted, text: str) -> Wanted | None:
 
 @lru_cache(maxsize=PARSED)
 def place(wanted: Wanted, text: str) -> str:
-    """Number or path of the document on its entity, where a list names it; else empty."""
+    """Number or path of the document on its entity, if a list names it; else empty."""
     if wanted.entity.casefold() not in text.casefold():
         return ""
     found = re.findall(rf"(?<!\w){re.escape(wanted.entity)}(?!\w)[^\n\[\]]*\[([\w./-]+)\]", text, re.IGNORECASE)
@@ -137,7 +137,7 @@ class Sight:
         return next((found for text in reversed(self.texts) if (found := place(wanted, text))), "")
 
     def way(self, wanted: Wanted) -> list[Wanted]:
-        """What has to be known for it, itself first: each is kept under the next, as far as the texts say."""
+        """What has to be known to find it, itself first: each is kept under the next, as far as the texts say."""
         found = [wanted]
         while (key := self.kept_under(found[-1])) is not None and key not in found:
             found.append(key)

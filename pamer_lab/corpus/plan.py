@@ -16,7 +16,7 @@ from pamer_lab.trajectory.values import Label
 Outcome = Literal["settles", "disputed", "aside", "kin", "alien", "detour", "failed"]
 """`settles`: states the sub-goal's fact, or that it is lost. `disputed`: gives two values for it, neither of them right. `aside`: another
 attribute of the right entity. `kin`: the same attribute of a stranger of the same kind. `alien`: a stranger of another kind.
-`detour`: an entity whose fact was settled long ago, with a remark that ties that fact to the sub-goal. 
+`detour`: an entity whose fact was settled long ago, with a remark that ties that fact to the sub-goal.
 `failed`: the tool gives no answer, and the agent calls again."""
 
 
@@ -51,9 +51,9 @@ class Pace:
     """How long a trace gets and how its parts are mixed; all rates in percent."""
 
     goals: tuple[int, int] = (5, 7)
-    """Least and most sub-goals."""
+    """Minimum and maximum number of sub-goals."""
     steps: tuple[int, int] = (10, 13)
-    """Least and most steps: shorter plans are drawn again, longer ones end where the agent's budget ends."""
+    """Minimum and maximum number of steps: shorter plans are drawn again, longer ones end where the agent's budget ends."""
     settle: tuple[int, int] = (34, 46)
     """Chance that a step settles its sub-goal: at the third step, and from `ramp` steps on."""
     early: int = 36
@@ -71,7 +71,7 @@ class Pace:
     fail: int = 3
     """Chance that the tool fails."""
     led: int = 12
-    """What a detour adds to the chance that the next step settles: it gave the agent something to go by."""
+    """What a detour adds to the chance that the next step settles: it gave the agent a lead."""
 
 
 def make_plan(draw: Draw, world: World, pace: Pace | None = None) -> tuple[Step, ...]:
@@ -96,7 +96,7 @@ class _Planner:
         """Settled entity -> the newest block that shows its fact, in a result or restated by the agent."""
         self.settled: list[Entity] = []
         self.met: set[str] = set()
-        """Outsiders shown so far: each comes once while there are fresh ones."""
+        """Outsiders shown so far: each is used once while there are unused ones."""
 
     def run(self, goals: list[Goal]) -> list[Step]:
         for goal in goals:
@@ -126,7 +126,7 @@ class _Planner:
         return step.outcome
 
     def _can_repeat(self, before: Step) -> bool:
-        """A result that speaks of another main entity does not come twice: what it speaks of may have left sight meanwhile."""
+        """Whether a result may come twice; not if it mentions another main entity, which may be out of sight by then."""
         return before.outcome in ("kin", "alien", "aside") and not (before.link and before.link.by in self.world.mains)
 
     def _detour(self, goal: Goal, old: Sequence[Entity]) -> Step:
@@ -188,7 +188,7 @@ def _stated(subject: Entity, attribute: str) -> tuple[str, ...]:
 
 ORIGIN = "generator"
 FIRST_OLD = 3
-"""At `t` the blocks up to `t - 3` are older than Recent2; so this is the first decision point that has one."""
+"""At `t` the blocks up to `t - 3` are older than Recent2, so this is the first decision point that has one."""
 
 
 def make_labels(steps: Sequence[Step]) -> list[Label]:

@@ -83,7 +83,7 @@ IDENTIFIER = re.compile(r"(?<![a-z0-9])[a-z0-9]+[-_./]\w")
 
 
 def fill(form: str, **slots: str) -> str:
-    """The form with its slots filled; a slot written large begins with a capital, and so does the text."""
+    """The form with its slots filled; a slot in upper case begins with a capital, and so does the text."""
     large = {name.upper(): capital(text) for name, text in slots.items()}
     return capital(form.format(**slots, **large))
 
@@ -101,7 +101,7 @@ Item = TypeVar("Item")
 
 
 class Draw:
-    """A stream of choices named by words, such as `Draw(7, "world", 3)`."""
+    """A stream of random choices named by words, such as `Draw(7, "world", 3)`."""
 
     def __init__(self, *words: object) -> None:
         self._key = "/".join(str(word) for word in words).encode()

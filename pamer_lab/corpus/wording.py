@@ -13,9 +13,9 @@ from pamer_lab.corpus.tables import Draw, fill, habits
 from pamer_lab.corpus.world import Entity, Goal, World
 
 NAMED_IN_TASK = 7
-"""Names in the task besides the one it asks about, at most."""
+"""Maximum number of names in the task besides the one it asks about."""
 NOTE_PERCENT = 6
-"""Chance that the agent lists what it has."""
+"""Chance that the agent lists what it has found."""
 SEARCHED: dict[Outcome, int] = {"settles": 38, "disputed": 55, "aside": 55, "kin": 55, "alien": 60, "detour": 88, "failed": 60}
 """Chance in percent that a result came from a search rather than from reading a document: a search strays more often."""
 
@@ -29,7 +29,7 @@ class Turn:
     arguments: dict[str, str]
     result: str
     page: Page | None
-    """What was read; none for a search."""
+    """What was read; None for a search."""
     query: str
 
 
@@ -120,7 +120,7 @@ class Wording:
         return Turn(text, tool, arguments, result, page, query)
 
     def _page(self, step: Step) -> Page | None:
-        """The page to read, or none for a search: a search strays more often, and comes first where no list has named a page."""
+        """The page to read, or none for a search: a search strays more often, and is the only choice while no list has named a page."""
         searches = self._tools.pop() == "search" if self._tools else self.draw.chance(SEARCHED[step.outcome])
         return None if searches else self.documents.take()
 

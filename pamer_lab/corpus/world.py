@@ -19,9 +19,9 @@ TOLD = 6
 BYSTANDERS = 24
 """People and places that only stories name; several stories can name the same one."""
 LOST_PERCENT = 12
-"""Share of facts of which only a statement of loss exists, for mains and outsiders alike."""
+"""Share of facts for which only a statement of loss exists, for mains and outsiders alike."""
 PATIENCE = 40
-"""Draws before a name gets a number."""
+"""Draws of a name before a number is added to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Entity:
     home: str
     """Where it belongs."""
     facts: dict[str, str]
-    """Attribute -> value. Of a lost attribute nobody states the value."""
+    """Attribute -> value. The value of a lost attribute is never stated."""
     lost: frozenset[str]
-    """Attributes of which the world keeps only the statement that nothing is left."""
+    """Attributes for which the world has only a statement that nothing is left."""
     told: tuple[str, ...]
     """Stories about it besides its facts: the same in every document."""
 
@@ -55,7 +55,7 @@ class Goal:
 
     @property
     def dead(self) -> bool:
-        """The answer is that there is none."""
+        """Whether the answer is that there is none."""
         return self.attribute in self.entity.lost
 
 
@@ -104,7 +104,7 @@ class _Maker:
         """Entity -> its first and last year."""
 
     def name(self, kind_name: str) -> str:
-        """A name that no world has yet; when the tables run dry a number is added."""
+        """A name that no world has yet; if no unused one is drawn, a number is added."""
         kind = self.table.kinds[kind_name]
         name, tries = "", 0
         while not name or name in self.taken:
@@ -158,7 +158,7 @@ class _Maker:
         return value
 
     def _year(self, low: int, high: int) -> int:
-        """A year that is no value yet, near the span when the span has none left."""
+        """A year that is not a value yet, near the span if the span has none left."""
         free = [year for year in range(low, high + 1) if str(year) not in self.used]
         return self.draw.pick(free) if free else self._year(low - 10, high + 10)
 

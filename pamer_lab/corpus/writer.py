@@ -19,7 +19,7 @@ from pamer_lab.trajectory.formats.native import VERSION, NativeTrace
 from pamer_lab.trajectory.values import Event, Label, Message, Tool, ToolCall
 
 GENERATOR_VERSION = 4
-"""Raised whenever the same seed gives other bytes."""
+"""Raised whenever the same seed starts to give different bytes."""
 
 
 def _tool(name: str, description: str, argument: str) -> Tool:
@@ -96,7 +96,7 @@ class Demo:
     name: str
     domain: str
     turns: int
-    """Assistant messages, the final answer included."""
+    """Assistant messages, including the final answer."""
     mains: int
     """Entities of the world, one sub-goal each."""
     documents: int = 0

@@ -1,4 +1,4 @@
-"""What should not be exported: keys by their shape, secrets by their context, personal data, and text that looks random.
+"""Finds what should not be exported: keys by their shape, secrets by their context, personal data, and text that looks random.
 
 Knows texts and places, nothing of exports. Every pattern here works on untrusted text, so its time is linear in the text.
 """
@@ -51,7 +51,7 @@ def find_secrets(text: str, own: tuple[str, ...] = ()) -> list[Place]:
 
 
 def _over_lines(view: View, own: tuple[str, ...], known: list[Place]) -> Iterator[Place]:
-    """Keys that a line break, or the joint of two texts, cuts. Where a line may just as well end there, a known key keeps its end."""
+    """Keys cut by a line break, or by a joint of two string literals. Where the line may really end there, a known key keeps its end."""
     ends = [end for _, end, _ in known]
     for breaks in (WRAP, JOINT):
         if found := unwrapped(view, breaks):
@@ -71,7 +71,7 @@ def _in_joined(joined: View, doubtful: list[int], own: tuple[str, ...], known: l
 
 
 def _in_margins(bare: View | None, own: tuple[str, ...]) -> Iterator[Place]:
-    """Keys in a view without what tools put before lines and words: their context may be on another line, or begin one."""
+    """Keys in a view without the line prefixes or colours that tools add, which may separate a key from its context."""
     if bare is None:
         return
     for begin, stop in bare.changed():
@@ -131,7 +131,7 @@ def _in_view(text: str, own: tuple[str, ...]) -> Iterator[Place]:
 
 
 def _joined(places: list[Place]) -> list[Place]:
-    """Overlapping places as one, of the kind that began first."""
+    """Overlapping places merged, each with the kind that began first."""
     joined: list[Place] = []
     for start, end, kind in places:
         if joined and start < joined[-1][1]:
@@ -147,7 +147,7 @@ _RANK: tuple[Kind, ...] = ("private key", "API key", "token", "password", "e-mai
 
 
 def _beside(taken: list[Place], more: list[Place]) -> list[Place]:
-    """Both in order, without those of `more` that overlap something before them."""
+    """Both in order, without those of `more` that overlap another place."""
     result: list[Place] = []
     queue = iter(taken)
     ahead = next(queue, None)

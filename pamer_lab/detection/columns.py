@@ -1,6 +1,6 @@
-"""Secrets that the head of their column names: tables of databases, CSV and Markdown, the values of an `INSERT`, manifests of secrets.
+"""Secrets named by the header of their column: database, CSV and Markdown tables, `INSERT` values, and Kubernetes secret manifests.
 
-Invariant: a line belongs to one table at most and every repetition is bounded, so that time grows like the text.
+Invariant: a line belongs to one table at most and every repetition is bounded, so that time is linear in the text.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pamer_lab.detection.shapes import Kind
 
 Judge = Callable[[str, str], Kind | None]
-"""(value, name of its column) -> its kind, where it is a secret."""
+"""(value, name of its column) -> the kind of secret that it is, or None."""
 Span = tuple[int, int, Kind]
 TELLING = re.compile(r"pass|pwd|secret|token|key")
 LONGEST_LINE, MOST_LINES = 2_000, 5_000
@@ -26,7 +26,7 @@ PAIR = re.compile(r"(?P<gap>\s{0,60})\"?[\w.\-]{1,100}\"?:[^\S\n]{0,8}(?:[|>][+\
 
 
 def column_spans(text: str, lower: str, judge: Judge) -> Iterator[Span]:
-    """Places of values under a telling head; `lower` is the text in lower case, as long as the text."""
+    """Places of values under a telling header; `lower` is the text in lower case, of the same length."""
     yield from _table_spans(text, lower, judge)
     if "insert" in lower:
         for head in INSERT.finditer(text):
@@ -65,7 +65,7 @@ def _table_spans(text: str, lower: str, judge: Judge) -> Iterator[Span]:
 
 
 def _head(line: str) -> tuple[str, int, dict[int, str]] | None:
-    """The sign between cells, their number, and the telling ones."""
+    """(separator, number of cells, names of the telling columns by index) of a header line; None if it is not one."""
     line = re.split(r"\": ?\"", line)[-1]  # the first line of a text in JSON
     sign = next((sign for sign in "|\t,;" if sign in line), "")
     cells = [cell.strip(EDGES) for cell in line.split(sign)] if sign else []
@@ -105,5 +105,5 @@ def _manifest_spans(text: str) -> Iterator[Span]:
 
 
 def _leaves(gap: str, indent: str) -> bool:
-    """Whether a line is no deeper than the one that opened the data."""
+    """Whether a line is indented no deeper than the one that opened the data."""
     return "\n" in gap and len(gap) - gap.rfind("\n") - 1 <= len(indent)

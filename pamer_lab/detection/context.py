@@ -1,4 +1,4 @@
-"""Secrets that are recognised by what is written before them: a name and a sign, a header, a flag, the parts of a URL.
+"""Secrets recognised by what precedes them: a name and an assignment sign, a header, a flag, the parts of a URL.
 
 A name alone says little (`token: None`), so each value is judged: code, types and placeholders are left alone, and after a weak name only
 what mixes letters and digits counts. Invariant: every repetition is bounded or possessive, so that time is linear in the text.
@@ -17,7 +17,7 @@ from pamer_lab.detection.shapes import Kind
 _QUOTED = r"\"(?P<double>[^\"\r\n]{4,8000})|'(?P<single>[^'\r\n]{4,8000})|`(?P<back>[^`\r\n]{4,8000})"
 _BARE = r"(?P<bare>(?:(?!&\w{1,40}=)(?:[^\s\x00-\x1f\"'`,;<>|\\]|\\(?![nrtux0\"'\\/]))){4,400})"
 _REST = re.compile(r"[A-Za-z0-9+/=_.\-]*+")
-"""The rest of a bare value that is longer than a pattern looks."""
+"""The rest of a bare value that is longer than the pattern's limit."""
 _IN_WORDS = (  # in the languages that most traces are written in
     r"passw(?:or)?ds? passwd pass.?phrase passwort kennwort mot.de.passe contrase\u00f1a senha \u043f\u0430\u0440\u043e\u043b\u044c "
     r"\u5bc6\u7801 \u5bc6\u78bc \u30d1\u30b9\u30ef\u30fc\u30c9 \ube44\ubc00\ubc88\ud638 pwd psk pass"
@@ -56,7 +56,7 @@ _STRONG = {
         r"|device|push|user|app|login|jwt|service|account|root)[_\- ]?\Z"
     ),
 }
-"""What before a word makes it the name of a secret."""
+"""What must precede a word to make it the name of a secret."""
 _LONGEST = 24
 """Characters before a word that are looked at."""
 FLAG = re.compile(
@@ -79,10 +79,10 @@ _HARMLESS = re.compile(
 _CODE = re.compile(
     r"[A-Za-z_]\w{0,60}(?:(?:\??\.|::)[A-Za-z_]\w{0,60}){1,8}(?:[(\[)=].*)?|[A-Za-z_][\w.]{0,60}[(\[].*|[(\[{].*|=.*|[\-+*/!]=?", re.DOTALL
 )
-"""Names with dots, calls and look-ups, where nothing is quoted."""
+"""Dotted names, calls and subscripts, in an unquoted value."""
 _WORDY = re.compile(r"(?i)pass|key|token|secret|pwd|cred|auth|value|name|string|user|input|field|param|config|prompt")
 _RANDOM = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,40}[0-9][A-Za-z]{0,40}[0-9])(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{20,}+(?![(\[.])")
-"""A part of a name with dots that nobody would write: then it is a token with dots."""
+"""A random-looking part of a dotted name: then the name is a token with dots."""
 _FOLDER = re.compile(r"(?:/|~|[A-Za-z]:\\|\.).*")
 _CLOSERS = ")]}>.,:;!?"
 _OPENERS = re.compile(r"[(\[{]")
@@ -90,7 +90,7 @@ _OPENERS = re.compile(r"[(\[{]")
 
 def context_spans(text: str, lower: str) -> Iterator[tuple[int, int, Kind]]:
     """Places of what a name, header, flag or URL gives away; `lower` is the text in lower case."""
-    same = lower if len(lower) == len(text) else text  # a few letters grow in lower case, and then places differ
+    same = lower if len(lower) == len(text) else text  # a few letters become longer in lower case, which would shift the places
     yield from _named_spans(text, same)
     yield from column_spans(text, same, _of_column)
     if "-" in text:
@@ -116,7 +116,7 @@ def _named_spans(text: str, lower: str) -> Iterator[tuple[int, int, Kind]]:
 
 
 Strength = Literal["strong", "weak", "flag"]
-"""How much a name says: it names a secret; it may; it is an option, whose value is never code."""
+"""What a name says. `strong`: it names a secret. `weak`: it may. `flag`: it is an option, whose value is rarely code."""
 
 
 def _strength(match: re.Match[str], before: str) -> Strength | None:
@@ -155,7 +155,7 @@ def _password_strength(match: re.Match[str], before: str) -> Strength | None:
 
 
 def secret_name(name: str) -> tuple[Kind, Strength] | None:
-    """What the value under a name is, where the name says that it is a secret."""
+    """The kind of secret that a name announces, and how strongly; None if it announces none."""
     name = name[:200].lstrip("-")
     match = NAME.fullmatch(name)
     if match is None:
@@ -171,7 +171,7 @@ def secret_name(name: str) -> tuple[Kind, Strength] | None:
 
 
 def is_secret_value(value: str, name: str) -> Kind | None:
-    """The kind of a value under a telling name, where it is more than a placeholder, a word or a sentence."""
+    """The kind of a value under a telling name; None if it is a placeholder, a word or a sentence."""
     found = secret_name(name)
     return found[0] if found and _plausible(value, weak=found[1] == "weak", loose=False, password=found[0] == "password") else None
 
@@ -227,12 +227,12 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_written(value: str) -> bool:
-    """No word and no code: where a name or a header says what the value is."""
+    """Whether a value that a name or a header announces is neither a word nor code."""
     return _plausible(value, weak=False, loose=True, password=True) and not (_CODE.fullmatch(value) and not _RANDOM.search(value))
 
 
 def _of_column(value: str, name: str) -> Kind | None:
-    """The kind of a value under the head of a column: heads name many things, so only what mixes letters and digits counts."""
+    """The kind of a value under a column header; headers name many things, so only what mixes letters and digits counts."""
     found = secret_name(name)
     least = 16 if found and found[1] == "weak" else 8
     mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value) and not any(char.isspace() for char in value)

@@ -1,4 +1,4 @@
-"""A secret whose value is known, found wherever a text repeats it: as it is, behind escapes, in base64 or hexadecimal digits.
+"""Finds a known secret wherever a text repeats it: as it is, escaped, in base64 or in hexadecimal digits.
 
 Servers and tools send keys back in their own spelling: `user:key` in base64, a key in an address, a JSON text in a JSON text.
 Invariant: time is linear in the text, and a text without any trace of a value costs a few plain searches.
@@ -24,7 +24,7 @@ ESCAPES = tuple(
         r"&#0*(?:4[89]|[5-9][0-9]|1[0-9]{2});",
     )
 )
-"""Escapes in place of a letter or digit, which no usual encoder writes. One pattern each: what begins with a fixed text is found fast."""
+"""Escapes of a letter or digit, which no usual encoder writes. One pattern each: a pattern with a fixed beginning is searched fast."""
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _PIECE = 12
 """Characters of a trace: short enough that a line break cuts at most one of two neighbours."""
@@ -56,13 +56,13 @@ def without_values(text: str, values: Sequence[str], words: str) -> str:
 
 
 def may_repeat(text: str, values: Sequence[str]) -> bool:
-    """A quick look: False only where no spelling of a value can be in the text."""
+    """A quick check: False only if no spelling of a value can be in the text."""
     return any(escape.search(text) for escape in ESCAPES) or any(trace in text for value in values for trace in traces(value))
 
 
 @lru_cache(maxsize=64)
 def traces(value: str) -> tuple[str, ...]:
-    """What every spelling of a value without escaped letters contains at least one of: pieces of the longest word of each encoding."""
+    """Pieces of the longest word of each encoding; every spelling of a value without escaped letters contains one of them."""
     words = [max(_WORD.findall(spelling) or [spelling], key=len) for spelling in (value, *_encoded(value))]
     pieces = [(word[:_PIECE], word[_PIECE : 2 * _PIECE]) if len(word) >= 2 * _PIECE else (word,) for word in words]
     return tuple({piece for two in pieces for piece in two})
@@ -82,7 +82,7 @@ def _in_view(view: View, value: str) -> Iterator[tuple[int, int]]:
         yield view.place(*match.span())
     for spelling in _encoded(value):
         for match in re.finditer(rf"{re.escape(spelling)}[A-Za-z0-9+/_\-]?={{0,2}}", view.text):
-            # The letter before it belongs to the value in part, as the one after it.
+            # The letters before and after it encode a part of the value too.
             start = match.start() - (match.start() > 0 and view.text[match.start() - 1] in _EDGE)
             yield view.place(start, match.end())
 

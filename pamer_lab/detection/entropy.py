@@ -1,6 +1,6 @@
-"""Texts that look random and match no known key: reported as possible keys, never claimed to be one.
+"""Texts that look random and match no known key: reported as possible keys only.
 
-Hashes, UUIDs, known identifiers of calls and messages, paths and words are left out; what stays mixes cases and digits without a pattern.
+Hashes, UUIDs, known identifiers of calls and messages, paths and words are left out; what remains mixes cases and digits without a pattern.
 """
 
 import math
@@ -13,7 +13,7 @@ CANDIDATE = re.compile(r"(?<![A-Za-z0-9_\-+/=.%#])[A-Za-z0-9_\-+/]{24,128}+={0,2
 LEAST_BITS = 3.9
 """Bits per character: random letters and digits of 24 characters have about 4.2, words 3.5."""
 LEAST_CHANGES = 0.3
-"""Share of neighbours of different classes (lower, upper, digit, sign): random text has about 0.6, names of things 0.15."""
+"""Share of adjacent characters of different classes (lower, upper, digit, sign): about 0.6 in random text, 0.15 in identifiers."""
 _IDENTIFIERS = re.compile(
     r"(?:toolu|call|chatcmpl|msg|resp|rs|fc|req|gen|asst|thread|run|file|item|ws|ctc|srvtoolu|tooluse|batch|session|sess|step|evt|event|trace|span"
     r"|sha(?:1|256|384|512)|md5|h1|bundle|data|prt|ses|usr|user|org|proj|acct|functions|agent|app|lc|chat|tool|id|bafy|Qm)[_\-:.]?.*"

@@ -1,6 +1,6 @@
-"""Secrets that were found once, found again where nothing around them gives them away: in a summary, a list of terms, an answer.
+"""Finds known secrets again where no context gives them away: in a summary, a list of terms, an answer.
 
-Each value is kept under one of its words, and a text is looked through once for all of them, and for what a shortened text leaves of them.
+Each value is indexed by one of its words; a text is scanned once for all values, and for what a truncated text leaves of them.
 Invariant: time is linear in the text, however many values are known.
 """
 
@@ -12,14 +12,14 @@ from pamer_lab.detection.views import views
 
 WORD = re.compile(r"[A-Za-z0-9]+")
 LEAST = 6
-"""Characters of a value that is looked for elsewhere; one of letters alone could be any word."""
+"""Minimum characters of a value that is looked for elsewhere; values of letters alone are not, since they could be any word."""
 LEAST_LINE = 24
-"""Characters of a line of a longer secret, which a summary may show as a line of its own."""
+"""Minimum characters of a line of a longer secret, which a summary may show by itself."""
 LEAST_WORD, LEAST_PIECE = 16, 12
-"""Characters of a word that is the secret part of a key (a list of names shows it without `glpat-`), and of its beginning or end that a
-shortened text leaves."""
+"""Minimum characters of a word that is the secret part of a key (a list of names shows it without `glpat-`), and of the beginning or
+end that a truncated text leaves of it."""
 MOST_OF_A_WORD = 50
-"""Values kept under one word; more of them are made to be slow."""
+"""Maximum values per word; more would be an attempt to make the scan slow."""
 
 
 class Known:

@@ -11,11 +11,11 @@ _TELLING = (
     r"[\w.\-/# ]{0,40}?(?:passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access|private|subscription|functions)[_\- ]?key)[0-9]{0,2}"
 )
 _SESSION = r"(?:[\w.\-]{0,40}?(?:session|auth|jwt|csrf|xsrf)[_\-]?(?:id|token|key)?|[\w.\-]{0,20}sid)"
-"""Names of cookies that say who one is."""
+"""Names of cookies that identify a user or session."""
 _PAIR = r",\s{0,40}[\"']\w{1,40}[\"']\s{0,3}:\s{0,3}(?:[\"'][^\"'\n]{0,100}[\"']|\w{1,20})"
 """Another member of an object."""
 _CAPITALS = r"[A-Z0-9_]{0,40}(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|KEY|PWD)"
-"""Names of secrets, where the value is not behind a sign."""
+"""Names of secrets whose value does not follow an assignment sign."""
 _PROGRAMS = (
     (
         "curl,wget,http,https,xh",
@@ -45,7 +45,7 @@ _PROGRAMS = (
     ("wpa_passphrase", r"[^\s]{1,60}\s[\"']?(?P<mixed>[^\s\"']{8,63})"),
     ("net user", r"(?<=user )[^\s/]{1,60}\s[\"']?(?P<found>[^\s\"'/*]{6,100})"),
 )
-"""Programs, and the flags that they are given a password with."""
+"""Programs, and the flags that pass them a password."""
 _PLACES: tuple[tuple[Kind, str, str], ...] = (
     (
         "password",

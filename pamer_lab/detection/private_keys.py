@@ -1,7 +1,7 @@
 """Private keys in PEM, found by their first and last line, whatever a tool has put before each line between them.
 
 Line numbers, `+`, `>`, file names and quotes are no part of a key, but nothing of the key may stay between them.
-Invariant: what is between two such lines is looked at once, so that time grows like the text.
+Invariant: what is between two such lines is looked at once, so that time is linear in the text.
 """
 
 import re
@@ -11,10 +11,10 @@ EDGE = re.compile(r"-{4,5} ?(?P<edge>BEGIN|END) (?P<name>[A-Z0-9 ]{0,40}PRIVATE 
 BODY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{30,}+")
 """A line of a key; a sentence has no word of this length."""
 ENCODED = re.compile(r"(?=[A-Za-z+/]{0,80}[0-9])[A-Za-z0-9+/]{16,}+")
-"""What is between the two lines, if they are not mentioned in a sentence."""
+"""What a real key has between the two lines, unlike a sentence that only mentions them."""
 BREAK = re.compile(r"\n|\\n")
 LONGEST, LONGEST_LINE, LEAST = 200_000, 300, 8
-"""Characters of a key, of a line of it, and of what may be between two lines."""
+"""Maximum characters of a key and of its lines, and of a line in a key that is not key text."""
 
 
 def private_key_spans(text: str) -> Iterator[tuple[int, int]]:

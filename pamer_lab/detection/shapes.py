@@ -82,8 +82,8 @@ SHAPES: tuple[tuple[Kind, str, str], ...] = (
 
 
 _COMMON = frozenset("key- pubkey- pa- fc- re_ cio oy2 secret_ rnd_ pul-".split())
-"""Prefixes that also end the names of other things; those of four and more characters with a sign at the end count after any character
-(a lost `\\n`, an underscore of Markdown), the others after anything but a letter or a digit."""
+"""Prefixes that also end other names, so that no letter, digit, `_` or `-` may precede them. Other prefixes of four or more characters
+that end in a sign count after any character (a lost `\\n`, an underscore of Markdown), the rest after anything but a letter or digit."""
 
 
 class Rule(NamedTuple):
@@ -98,7 +98,7 @@ def _shape(kind: Kind, prefix: str, body: str) -> Rule:
     literal = re.escape(prefix)
     before = r"A-Za-z0-9_\-" if prefix in _COMMON else "A-Za-z0-9"
     own = len(prefix) > 3 and prefix[-1] in "_-." and prefix not in _COMMON
-    guard = "" if own else rf"(?<![{before}]{literal})"  # behind the literal: a pattern that begins with one is searched fast
+    guard = "" if own else rf"(?<![{before}]{literal})"  # after the literal: a pattern that begins with one is searched fast
     return Rule(kind, prefix.lower(), re.compile(literal + guard + body + r"(?![A-Za-z0-9])"))
 
 

@@ -1,7 +1,7 @@
 """A text as it was before it was escaped: JSON and URL escapes decoded, terminal colours and hidden characters taken out.
 
 Tool arguments are JSON inside JSON, and terminals colour what they print, so that a key may follow an escaped line break or a colour.
-Each view is made of the one before and knows where its characters came from. Invariant: making a view takes linear time.
+Each view is made from the one before and knows where its characters came from. Invariant: making a view takes linear time.
 """
 
 import base64
@@ -18,7 +18,7 @@ MOST_VIEWS = 9
 AROUND = 3_000
 """Characters before and after a decoded escape that are looked at again."""
 MOST_STRETCHES = 50
-"""More stretches than this, and the view is looked at from end to end."""
+"""With more stretches than this, the complete view is looked at."""
 SPACE = re.compile(r"\s")
 ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colours and cursor moves
@@ -43,9 +43,9 @@ JOINT = re.compile(
     r"(?:(?:[+.&]|\|\||<>|\+\+)(?: _)?[^\S\n]{0,3}(?:\r?\n[^\S\n]{0,40})?|\\?\r?\n[^\S\n]{0,40})[fbru]?[\"'`])(?=[A-Za-z0-9+/_\-.=])"
     r"|(?<=[A-Za-z0-9+/_\-.=]{16})(?:[\u21b5\u23ce]\r?\n[^\S\n]{0,40}|\r?\n[^\S\n]{1,40})(?=[A-Za-z0-9+/_\-.=]{6})"
 )
-"""What is between two parts of a text that code puts together, and a line that continues a long word behind an indentation."""
+"""What separates two string literals that code concatenates, or a long word from its continuation on an indented line."""
 RANDOM = re.compile(r"(?=[A-Za-z]{0,30}[0-9])(?=[a-z0-9]{0,30}[A-Z])(?=[A-Z0-9]{0,30}[a-z])[A-Za-z0-9+/_\-]{12,}")
-"""The rest of a key on the next line; names of things mix cases and digits less."""
+"""The rest of a key on the next line; ordinary names mix cases and digits less."""
 COLOURED = re.compile(r"(?<=[A-Za-z0-9])(?:\x1b\[[0-9;:]{0,32}m){1,8}+(?=[A-Za-z0-9])")
 """A colour that begins in a word: it may also end the word."""
 MARGIN = re.compile(
@@ -53,19 +53,19 @@ MARGIN = re.compile(
     r"|(?<=[\"'`])(?:[^\S\n]{0,8}[0-9]{1,6}(?:\t|\u2192)|[+\-](?![+\-]))"
     r"|(?P<query>[?&][\w.\-]{1,40}=)"
 )
-"""What a tool has put before a line of a file, or of a quoted text: its number, its place, the sign of a difference; or what comes
-before a text that an address carries (`?q=`)."""
+"""What a tool has put before a line of a file, or of a quoted text: its number, its file and line, the sign of a diff; or the name of
+a URL parameter (`?q=`)."""
 LEAST_LINE, LONGEST_LINE = 20, 400
 """Characters of a line that may have been broken."""
 WIDTHS = frozenset({60, 64, 70, 72, 76, 78, 79, 80, 100, 120, 132, 160, 200})
-"""Lengths of a line that a terminal, a mailer or a formatter has surely broken."""
+"""Line lengths at which terminals, mailers and formatters wrap."""
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "e": "\x1b"}
 _ENTITIES = dict(zip("quot apos amp lt gt nbsp colon equals lowbar hyphen sol".split(), "\"'&<> :=_-/", strict=True))
 
 
 @dataclass(frozen=True)
 class View:
-    """A text, and how its places lead back to the text it was made of."""
+    """A text, and how its places map back to the text it was made from."""
 
     text: str
     made_of: "View | None" = None
@@ -81,7 +81,7 @@ class View:
         return self.made_of.place(self._back(start)[0], self._back(end - 1)[1])
 
     def changed(self) -> list[tuple[int, int]]:
-        """Stretches, in order, that hold everything which this view may show and the one before may not."""
+        """Stretches, in order, that contain everything that is new in this view."""
         if self.made_of is None:
             return [(0, len(self.text))]
         stretches: list[list[int]] = []
@@ -101,7 +101,7 @@ class View:
         return edges
 
     def _blank_before(self, at: int) -> int:
-        """So that no key is cut; the ends of the text count as blanks."""
+        """The place after the last blank before `at`, so that no key is cut; the start of the text counts as a blank."""
         return 1 + max(self.text.rfind(blank, 0, max(at, 0)) for blank in " \n\t")
 
     def _blank_after(self, at: int) -> int:
@@ -126,7 +126,7 @@ def views(text: str) -> Iterator[View]:
 
 
 def unwrapped(view: View, breaks: re.Pattern[str] = WRAP) -> tuple[View, list[int]] | None:
-    """The view without the breaks that may be inside a word, and where one is gone that may just as well have ended it."""
+    """The view without the breaks that may be inside a word, and the places of removed breaks that may really have ended the word."""
     matches = [match for match in breaks.finditer(view.text) if _is_quoted(match) or _may_break(view.text, match.start())]
     joined = _replaced(view, matches, lambda match: "")
     if joined is None:
@@ -146,7 +146,7 @@ def without_margins(view: View) -> View | None:
 
 
 def _line_length(text: str, end: int) -> int:
-    """Of the line that ends there; a very long one counts as longer than any."""
+    """Length of the line that ends there, capped just above `LONGEST_LINE`."""
     return end - max(text.rfind("\n", max(0, end - LONGEST_LINE - 2), end), end - LONGEST_LINE - 3) - 1
 
 
@@ -160,7 +160,7 @@ def _is_quoted(joint: re.Match[str]) -> bool:
 
 
 def _is_full(text: str, end: re.Match[str]) -> bool:
-    """Whether the line surely goes on: it is in a frame or in code, has a usual width or that of the line before it, or cuts a key."""
+    """Whether the word surely goes on: its line is in a frame or in code, has a usual width or that of the line before, or cuts a key."""
     length = _line_length(text, end.start())
     before = end.start() - length - 1
     if end.re is JOINT and RANDOM.match(text, end.end()):
@@ -215,13 +215,13 @@ def _meant(match: re.Match[str]) -> str:
 
 
 SAMPLE = 32
-"""Characters whose decoded text says whether the rest is text too."""
+"""Characters that are decoded first, to see whether the rest can be text."""
 _URL_SAFE = str.maketrans("-_", "+/")
 _BREAKS = str.maketrans("\n\r\t\0", "    ")
 
 
 def _base64(encoded: str) -> bytes:
-    """A character too many at the end is left out."""
+    """Base64 decoded; a surplus character at the end is dropped."""
     complete = encoded[: len(encoded) - 1] if len(encoded) % 4 == 1 else encoded
     return base64.b64decode(complete.translate(_URL_SAFE) + "=" * (-len(complete) % 4))
 
@@ -252,11 +252,11 @@ ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
     (re.compile(r"(?<![0-9])(?:[0-9]{2,3}(?:,\s{0,40}| )){15,20000}+(?:[0-9]{2,3})?"), _numbers),
     (re.compile(r"(?<![A-Za-z0-9])(?:(?:0[xX])?[0-9a-fA-F]{2}(?:,\s{0,40}|[ :\-])){15,20000}+(?:(?:0[xX])?[0-9a-fA-F]{2})?"), _pairs),
 )
-"""How a text may be written in letters or numbers: pattern, decoder."""
+"""(pattern, decoder) of each way to write a text in letters or numbers."""
 LINES = re.compile(
     r"(?<![A-Za-z0-9+/_\-])(?:[A-Za-z0-9+/_\-]{20,200}+\r?\n[^\S\n]{0,40}){1,5000}+(?P<last>[A-Za-z0-9+/_\-]{2,200}+={0,2})?"
 )
-"""The same in lines; what follows them may be no part of it."""
+"""The same wrapped over several lines; `last` may not belong to it."""
 
 
 def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
@@ -275,7 +275,7 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _plain(encoded: str, decode: Callable[[str], bytes]) -> str:
-    """What is encoded, where that is printable; the last letter may be cut."""
+    """The decoded text if it is printable, else empty; the last letter may be cut."""
     try:
         decoded = codecs.getincrementaldecoder("utf-8")().decode(decode(encoded))
     except ValueError:

@@ -1,9 +1,9 @@
-"""Jobs given to the workers of an engine until all are done: one at a time each, or several short ones where asking costs, the next
-before the last of them is done, so that a worker never waits for its caller.
+"""Distributes jobs to the workers of an engine until all are done. If messages are slow, a worker gets several short jobs at once, and more
+before it has finished them, so that it never waits for its caller.
 
-A job whose worker is lost (killed, its node gone, silent for too long, a fault in our program), or that says it is worth another
-attempt, is given to a fresh worker, `ATTEMPTS` times in all; then it is reported as lost and the others continue. A job is tried again
-alone, so that none is blamed for its neighbour. Invariant: every job ends, done or lost, unless the caller cancels or no worker starts.
+A job that asks for another attempt, or whose worker is lost (killed, its node gone, silent for too long, a fault in our program), is tried
+up to `ATTEMPTS` times, then reported as lost while the others continue. A retried job is sent alone, so that no job is blamed for
+another. Invariant: every job ends, done or lost, unless the caller cancels or no worker starts.
 """
 
 import os
@@ -20,20 +20,20 @@ from pamer_lab.errors import Cancelled, InputError, LabError
 ATTEMPTS = 3
 """How often a job is tried before it is given up."""
 STARTS = 5
-"""Workers that fail before their first job, one after another, until the crew gives up: none of its jobs is to blame."""
+"""Number of workers in a row that fail to start before the crew gives up: no job can be the cause."""
 STUCK_VARIABLE = "PAMER_LAB_STUCK_MINUTES"
 STUCK_MINUTES = 60.0
-"""Silence after which a worker that has a job counts as lost; 0: never."""
+"""Minutes of silence after which a worker with a job counts as lost; 0: never."""
 LOOK_EVERY = 0.1
-"""Seconds between two looks at whether to stop."""
+"""Seconds between two checks for cancelled runs and silent workers."""
 SENT_SECONDS = 3.0
-"""Work that a worker has at once, where jobs are shorter."""
+"""Seconds of work that a worker may have at once if its jobs are shorter than that."""
 PACE_OF = 16
-"""Newest jobs by which the next ones are expected to take as long."""
+"""Number of newest jobs from which the duration of the next ones is estimated."""
 
 
 class CrewNote(Protocol):
-    """What every program's notes have."""
+    """The fields that every program's notes share."""
 
     @property
     def finished(self) -> bool:
@@ -41,7 +41,7 @@ class CrewNote(Protocol):
 
     @property
     def again(self) -> str:
-        """Why the job, though it ended, is worth another attempt; empty: it is not."""
+        """Why the job ended without a result and should be tried again; empty if it should not."""
 
 
 JobT = TypeVar("JobT")
@@ -63,27 +63,27 @@ class Crew(Generic[JobT, NoteT]):
         stopped: str = "stopped; finished work is kept, and running it again continues from there",
         silent: bool = False,
     ) -> None:
-        """`silent`: a job may rightly say nothing for any time."""
+        """`silent`: jobs may run for any time without reporting anything."""
         self._engine, self._module, self._notes = engine, module, notes
         self._told, self._lost, self._cancelled, self._stopped = told, lost, cancelled, stopped
         self._queue: Queue[tuple[JobT, int]] = Queue()
-        """Jobs with the number of their attempt. Not a SimpleQueue: where two threads wait, its `get` may outlast its timeout."""
+        """Jobs with their attempt number. Not a SimpleQueue: if two threads wait, its `get` may exceed its timeout."""
         self._open = 0
         self._seconds: deque[float] = deque(maxlen=PACE_OF)
-        """Of the newest jobs, without the first of each worker, which loads what it needs."""
+        """Durations of the newest jobs, except each worker's first, which also loads what it needs."""
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
         self._heard: dict[Worker, float] = {}
-        """When each worker that has a job last said something."""
+        """When each worker with a job last reported something."""
         self._silent: set[Worker] = set()
-        """Workers that were ended because they said nothing."""
+        """Workers that were killed because they were silent for too long."""
         self._stuck_after = 0.0 if silent else 60 * stuck_minutes()
         self._failed_starts = 0
-        """Workers that failed to start since one did."""
+        """Failed starts since a worker last started."""
         self._fault: BaseException | None = None
 
     def run(self, jobs: Sequence[JobT], workers: int) -> None:
-        """Do all jobs with so many workers."""
+        """Do all jobs with up to `workers` workers."""
         for job in jobs:
             self._queue.put((job, 1))
         self._open = len(jobs)
@@ -117,20 +117,20 @@ class Crew(Generic[JobT, NoteT]):
                 if worker is None or not worker.running:
                     worker, warm = self._start(count), False
                 if not worker.ready(LOOK_EVERY) and worker.running:
-                    continue  # a cluster may have no room yet; others work meanwhile
+                    continue  # a cluster may have no free resources yet; other workers continue
                 if not worker.running:
                     self._count_failed_start(worker)
                     continue
                 self._failed_starts = 0
                 try:
                     first = self._queue.get(timeout=LOOK_EVERY)
-                except Empty:  # another worker may yet lose its job
+                except Empty:  # another worker may still lose its job
                     continue
                 self._work(worker, first, count, warm)
                 warm = True
             if worker is not None:
                 worker.no_more()
-        except BaseException as error:  # of the caller's listeners, or of starting a worker: it would go unnoticed in a thread
+        except BaseException as error:  # from a callback or from starting a worker; it would go unnoticed in a thread
             with self._lock:
                 self._fault, self._open = self._fault or error, 0
 
@@ -146,7 +146,7 @@ class Crew(Generic[JobT, NoteT]):
         time.sleep(LOOK_EVERY)
 
     def _end_silent(self) -> None:
-        """End the workers whose job seems to be stuck; it is then tried again as that of any lost worker."""
+        """Kill workers whose job seems to be stuck; the job is then retried like that of any lost worker."""
         now = time.monotonic()
         for worker, last in list(self._heard.items()):
             if self._stuck_after and now - last > self._stuck_after and worker not in self._silent:
@@ -154,7 +154,7 @@ class Crew(Generic[JobT, NoteT]):
                 worker.kill()
 
     def _answers(self, worker: Worker) -> Iterator[NoteT]:
-        """A worker's notes, with the time of the newest."""
+        """A worker's notes, recording the time of the newest one."""
         self._heard[worker] = time.monotonic()
         try:
             for note in worker.answers(self._notes):
@@ -164,7 +164,7 @@ class Crew(Generic[JobT, NoteT]):
             self._heard.pop(worker, None)
 
     def _more(self, worker: Worker, has: int, workers: int) -> list[tuple[JobT, int]]:
-        """Jobs for a worker that has some, once half of what it should have is done: short ones, and a fair part of what is left."""
+        """More jobs for a worker once half of its share is done: only if jobs are short, and at most a fair part of those left."""
         if not self._seconds:
             return []
         pace, left = sum(self._seconds) / len(self._seconds), self._queue.qsize()
@@ -183,7 +183,7 @@ class Crew(Generic[JobT, NoteT]):
         return found
 
     def _work(self, worker: Worker, first: tuple[JobT, int], workers: int, warm: bool) -> None:
-        """One job, and as long as there are short ones that were never tried, those too; `warm`: it is not the worker's first."""
+        """Do one job, then further short jobs that are on their first attempt; `warm`: it is not the worker's first job."""
         alone = first[1] > 1
         sent = deque([first, *([] if alone else self._more(worker, 1, workers))])
         began = time.monotonic()
@@ -211,7 +211,7 @@ class Crew(Generic[JobT, NoteT]):
             self._again(job, attempt, self._why(worker))
 
     def _why(self, worker: Worker) -> str:
-        """Why a worker did not end its job."""
+        """Why a worker did not finish its job."""
         if worker in self._silent:
             return f"its worker said nothing for {self._stuck_after / 60:g} minutes and was ended"
         return f"its worker ended ({worker.why_ended()})"
@@ -236,7 +236,7 @@ class Crew(Generic[JobT, NoteT]):
 
 
 def stuck_minutes() -> float:
-    """Of silence, after which a worker counts as lost: `PAMER_LAB_STUCK_MINUTES`, else `STUCK_MINUTES`."""
+    """Minutes of silence after which a worker counts as lost: `PAMER_LAB_STUCK_MINUTES`, else `STUCK_MINUTES`."""
     given = os.environ.get(STUCK_VARIABLE, "")
     try:
         found = float(given or STUCK_MINUTES)

@@ -1,4 +1,4 @@
-"""The seam: what an engine and its workers offer, and how one is named on the command line."""
+"""The interface of engines and their workers, and how an engine is named on the command line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeVar
 from pamer_lab.errors import InputError
 
 EngineName = Literal["local", "ray"]
-"""`local`: processes of this machine. `ray`: actors of a Ray cluster."""
+"""`local`: processes on this machine. `ray`: actors on a Ray cluster."""
 
 Answer = TypeVar("Answer")
 
@@ -18,7 +18,7 @@ class EngineSpec:
 
     name: EngineName = "local"
     address: str = ""
-    """Of a running cluster (`HOST:6379`, `ray://HOST:10001`, `auto`); empty: `RAY_ADDRESS`, else a cluster of this machine."""
+    """Address of a running cluster (`HOST:6379`, `ray://HOST:10001`, `auto`); empty: `RAY_ADDRESS`, else a new cluster on this machine."""
     gpus_per_worker: float = 0.0
     """GPUs that Ray reserves for each worker; a fraction lets several share one."""
     memory_per_worker: int = 0
@@ -26,38 +26,38 @@ class EngineSpec:
 
 
 class Worker(Protocol):
-    """One worker: sent jobs, it does them one after another and answers with notes."""
+    """One worker: it does the jobs that it is sent, one after another, and answers with notes."""
 
     ahead: int
-    """Short jobs that it may have at once."""
+    """Maximum number of short jobs that it may have at once."""
 
     @property
     def running(self) -> bool:
         """Whether it can take another job."""
 
     def ready(self, seconds: float) -> bool:
-        """Wait until it has started, or the time is over; False where it has not."""
+        """Wait up to `seconds` for it to start; False if it has not."""
 
     def give(self, jobs: Sequence[object]) -> None:
-        """Jobs, at least one, behind those it has; at most `ahead` in all."""
+        """Queue at least one more job; it may have at most `ahead` in total."""
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
-        """What it says about the jobs, in their order, until the caller has heard enough or the worker ends."""
+        """Its notes on the jobs, in order, until the caller stops reading or the worker ends."""
 
     def no_more(self) -> None:
-        """No further job will come."""
+        """Signal that no more jobs will come."""
 
     def interrupt(self) -> None:
-        """Ask it to stop what it does; returns at once."""
+        """Ask it to stop its current job; returns at once."""
 
     def stop(self) -> None:
         """End it; what is finished is kept."""
 
     def kill(self) -> None:
-        """End it at once, also while another thread waits for its answers, which then end."""
+        """End it at once, even while another thread is reading its answers; they end then."""
 
     def why_ended(self) -> str:
-        """In a few words, once it has ended."""
+        """A short reason, once it has ended."""
 
 
 class Engine(Protocol):
@@ -66,17 +66,17 @@ class Engine(Protocol):
     name: str
 
     def capacity(self) -> int:
-        """How many workers fit at the same time; at least 1."""
+        """How many workers can run at the same time; at least 1."""
 
     def start(self, module: str, workers: int) -> Worker:
-        """A worker that runs this module, one of so many."""
+        """Start a worker for this module, one of `workers` in total."""
 
     def close(self) -> None:
-        """Give back what the engine itself holds."""
+        """Release the engine's own resources."""
 
 
 def check_address(address: str) -> None:
-    """Refuse a cluster's address that carries credentials or options, without repeating it: addresses are shown in messages."""
+    """Refuse a cluster's address with credentials or options, without repeating it: addresses are shown in messages."""
     if "@" in address or "?" in address:
         raise InputError("a Ray cluster's address is HOST:PORT or ray://HOST:PORT, without credentials or options")
 

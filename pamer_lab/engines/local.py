@@ -1,4 +1,4 @@
-"""The engine of one machine: each worker is a process, JSON lines in and out."""
+"""The engine for one machine: each worker is a process that exchanges JSON lines."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ def cores() -> int:
 class LocalWorker(Process):
     """A process that does the jobs of one module."""
 
-    ahead = 1  # a pipe costs nothing to ask again, and holds little
+    ahead = 1  # sending a job through a pipe costs nothing, and a pipe buffers little
     _ending = False
 
     def give(self, jobs: Sequence[object]) -> None:
@@ -30,7 +30,7 @@ class LocalWorker(Process):
         super().no_more()
 
     def interrupt(self) -> None:
-        if not self._ending:  # one whose input has ended is about to end by itself
+        if not self._ending:  # without input, it is about to end by itself
             super().interrupt()
 
     def why_ended(self) -> str:
@@ -38,7 +38,7 @@ class LocalWorker(Process):
 
 
 class LocalEngine:
-    """Processes of this machine, which share its cores."""
+    """Processes on this machine, which share its cores."""
 
     name = "local"
 
@@ -50,4 +50,4 @@ class LocalEngine:
         return LocalWorker("pamer_lab.engines.serve", module, environment={"OMP_NUM_THREADS": threads, **os.environ})
 
     def close(self) -> None:
-        """Its processes belong to whoever started them."""
+        """Does nothing: the processes belong to whoever started them."""

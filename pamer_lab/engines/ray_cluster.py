@@ -1,8 +1,8 @@
-"""The engine of a Ray cluster: each worker is an actor that runs the same program as a local worker.
+"""The engine for a Ray cluster: each worker is an actor that runs the same program as a local worker.
 
-Jobs and notes travel as JSON, few jobs per actor at a time and few notes ahead of their reader, so that nothing gathers in Ray's object
-store. A message through Ray takes milliseconds: short jobs are sent several at once, ahead of their turn, and notes are gathered into
-one stream per actor. Results go from the actor into the workspace. Credentials are not sent: each node has them in its own environment.
+Jobs and notes are sent as JSON, with few jobs per actor and few unread notes, so that nothing accumulates in Ray's object store. A message
+through Ray takes milliseconds, so short jobs are sent in batches ahead of time, and notes are batched into one stream per actor. Results
+go from the actor into the workspace. Credentials are not sent: each node has them in its own environment.
 """
 
 import os
@@ -24,22 +24,22 @@ from pamer_lab.jobs import own_environment
 
 Answer = TypeVar("Answer")
 NOTES_AHEAD = 16
-"""Messages of a worker that wait unread before it waits too, and notes that it gathers for one."""
+"""Number of a worker's unread messages after which it blocks; also the maximum number of notes in one message."""
 NOTE_EVERY = 0.2
-"""Seconds in which notes are gathered for one message."""
+"""Seconds during which notes are collected for one message."""
 JOBS_AHEAD = 64
-"""Short jobs that are sent in one message."""
+"""Maximum number of short jobs that an actor may have at once."""
 SHOWN = 3
-"""Nodes that a message describes."""
+"""Maximum number of nodes that an error message describes."""
 PATIENCE = 20.0
-"""Seconds a stopped worker may take to put away what it has."""
+"""Seconds a stopped worker may take to save its work."""
 
 Said = bytes | BaseException | None
-"""A note; empty: what was said so far should be sent; None: nothing more comes; an error: why nothing more comes."""
+"""Bytes: a note, or if empty a request to send the notes so far. None: the end. An error: the end and its cause."""
 
 
 class Serving:
-    """The actor: `work(job, tell)` of a module, one job at a time in a thread of its own, and its notes as one stream."""
+    """The actor: runs a module's `work(job, tell)` in a separate thread, one job at a time, and streams its notes."""
 
     def __init__(self, module: str, version: str) -> None:
         if version != __version__:
@@ -57,11 +57,11 @@ class Serving:
         self._jobs.put(b"[]")
 
     def take(self, jobs: bytes) -> None:
-        """Jobs to do after those that are there."""
+        """Queue more jobs."""
         self._jobs.put(jobs)
 
     def notes(self) -> Iterator[bytes]:
-        """Lists of notes as they come; a fault of the program itself is raised at the end."""
+        """Lists of notes as they arrive; an error of the program itself is raised at the end."""
         threading.Thread(target=self._work, daemon=True).start()
         last: Said = b""
         while isinstance(last, bytes):
@@ -88,7 +88,7 @@ class Serving:
 
 
 def _gathered(notes: "queue.Queue[Said]") -> list[Said]:
-    """The notes of the next moments, at least one; after what is no note comes nothing."""
+    """Wait for a note, then collect more for `NOTE_EVERY` seconds; stops at anything that is not a note."""
     found = [notes.get()]
     until = time.monotonic() + NOTE_EVERY
     while found[-1] and isinstance(found[-1], bytes) and len(found) < NOTES_AHEAD:
@@ -130,8 +130,8 @@ class RayWorker:
 
         message = msgspec.json.encode(jobs)
         if self.running:
-            with suppress(Exception):  # an actor that has died says so in its notes
-                ray.get(self._taken)  # two calls of a threaded actor may change places
+            with suppress(Exception):  # a dead actor is noticed when its notes are read
+                ray.get(self._taken)  # a threaded actor may run two calls out of order
                 self._taken = self._actor.take.remote(message)
 
     def answers(self, kind: type[Answer]) -> Iterator[Answer]:
@@ -175,7 +175,7 @@ class RayWorker:
 
 
 class RayEngine:
-    """A cluster, joined or started here; one that was started here ends with `close`."""
+    """A cluster that was joined, or started here; `close` ends the latter."""
 
     name = "ray"
 
@@ -188,11 +188,11 @@ class RayEngine:
         return sum(_fit(node, self._needs(1)) for node in _nodes())
 
     def _needs(self, cores: int) -> dict[str, float]:
-        """What Ray reserves for a worker, by the names of `RESOURCES`."""
+        """What Ray reserves for a worker, by resource name."""
         return {"CPU": cores, "GPU": self.spec.gpus_per_worker, "memory": self.spec.memory_per_worker}
 
     def _require_room(self, cores: int) -> None:
-        """Refuse a cluster where no node can ever hold a worker: Ray would wait for one without a word."""
+        """Refuse a cluster in which no node has room for a worker: Ray would wait silently."""
         needs, nodes = self._needs(cores), _nodes()
         if not any(_fit(node, needs) for node in nodes):
             has = "; ".join(_in_words(node) for node in nodes[:SHOWN]) or "there is none"
@@ -211,7 +211,7 @@ class RayEngine:
         options: dict[str, Any] = {
             "num_cpus": threads,
             "max_concurrency": 3,
-            "max_restarts": 0,  # a lost worker's job is given to a new one by the caller, who counts the attempts
+            "max_restarts": 0,  # the caller gives a lost worker's job to a new one and counts the attempts
             "runtime_env": {"env_vars": variables},
         }
         if spec.gpus_per_worker:
@@ -228,7 +228,7 @@ class RayEngine:
 
 
 def _nodes() -> list[dict[str, float]]:
-    """What each node of the cluster has in all, by name."""
+    """Total resources of each live node, by name."""
     import ray
 
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
@@ -241,7 +241,7 @@ def _fit(node: dict[str, float], needs: dict[str, float]) -> int:
 
 
 def _in_words(resources: dict[str, float], *, every: bool = True) -> str:
-    """CPUs, GPUs and memory; without `every` only what is not zero."""
+    """CPUs, GPUs and memory in words; without `every`, only those that are not zero."""
     cores, gpus, memory = (resources.get(name, 0.0) for name in ("CPU", "GPU", "memory"))
     parts = [(cores, f"{cores:g} CPU"), (gpus, f"{gpus:g} GPU"), (memory, f"{memory / 1e9:.1f} GB of memory")]
     return ", ".join(words for count, words in parts if count or every)

@@ -1,6 +1,6 @@
-"""Joining a Ray cluster, or starting one on this machine; where that is not possible, why.
+"""Joins a Ray cluster or starts one on this machine, or explains why that is not possible.
 
-Invariant: what Ray has to say never comes on standard output, and an address where nothing answers is refused within seconds.
+Invariant: Ray's messages never go to standard output, and an address that does not answer is refused within seconds.
 """
 
 import os
@@ -14,12 +14,12 @@ from pamer_lab.errors import InputError
 OBJECT_STORE = 200_000_000
 """Bytes of the object store of a cluster that we start ourselves; notes are small."""
 ANSWER_WITHIN = 10.0
-"""Seconds in which a cluster's address has to take a connection."""
+"""Seconds within which a cluster's address must accept a connection."""
 INSTALL = "--engine ray needs Ray, which is not installed here: pip install 'pamer-lab[ray]'"
 
 
 def join(address: str) -> bool:
-    """Join the cluster at an address, or start one; True where it was started here."""
+    """Join the cluster at an address, or start one; True if it was started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy machine takes longer than Ray's own 60
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves workers when anything else runs on the machine
@@ -51,7 +51,7 @@ def join(address: str) -> bool:
 def require_answer(address: str) -> None:
     """Refuse a cluster where nothing listens: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not (host and port.isdecimal()):  # `auto`, or what Ray refuses by itself
+    if not (host and port.isdecimal()):  # `auto`, or an address that Ray itself refuses
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN).close()
@@ -60,11 +60,11 @@ def require_answer(address: str) -> None:
 
 
 def _speak_on_stderr() -> None:
-    """Ray prints what it has to say of lost workers on standard output, where a command's result goes; no setting changes that."""
+    """Move Ray's messages about lost workers from standard output, where a command's result goes, to stderr; Ray has no setting for it."""
     from ray._private import worker
 
     plain = worker.print_to_stdstream
-    if plain.__module__ != worker.__name__:  # changed before
+    if plain.__module__ != worker.__name__:  # already replaced
         return
 
     def on_stderr(data: dict[str, Any], *words: Any, **named: Any) -> None:

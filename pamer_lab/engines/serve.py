@@ -1,7 +1,7 @@
-"""A process that does one module's jobs: `python -m pamer_lab.engines.serve MODULE`, JSON lines in and out.
+"""A process that does one module's jobs: `python -m pamer_lab.engines.serve MODULE`, with JSON lines as input and output.
 
-A plain program rather than a forked or pickled function, so that it can be started from anywhere (a page included), keeps its
-models from job to job, and can be killed at any moment. It ends when its input ends, when its parent is gone (writing fails), or on
+A plain program rather than a forked or pickled function, so that it can be started from anywhere (even a page), keeps its
+models loaded between jobs, and can be killed at any moment. It ends when its input ends, when its parent is gone (writing fails), or on
 SIGTERM, which `work` sees as a KeyboardInterrupt.
 """
 

@@ -1,7 +1,7 @@
-"""Runs one conversation's inputs through the model, in smaller chunks where memory runs out.
+"""Runs one conversation's inputs through the model, in smaller chunks if memory runs out.
 
 The chunk is then halved, for this and all later work of the model, and the conversation starts again without the
-inputs that were finished. At the smallest chunk it is a `ProbeError` with the figures.
+inputs that were finished. At the smallest chunk it raises a `ProbeError` with the numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from pamer_lab.models.frozen import FrozenModel
 
 SMALLEST_CHUNK = 64
 RECURRENT_SHARE = 16
-"""Fewest tokens worth a snapshot of recurrent states."""
+"""Minimum number of tokens worth a snapshot of recurrent states."""
 Result = TypeVar("Result")
 
 
@@ -68,7 +68,7 @@ class Computation:
             return work(Walk(self._model, pooler, emit, lambda count: None, self._model.chunk, self._recurrent))
 
     def _halving(self, work: Callable[[], Result], longest: Callable[[], int]) -> Result:
-        """Work, begun again with a smaller chunk whenever memory runs out."""
+        """Run `work`, again with a smaller chunk whenever memory runs out."""
         import torch
 
         while True:

@@ -20,7 +20,7 @@ KNOWN = ["full", "current", "recent1", "recent2", "recent4", "recentK"]
 
 
 def check_context(name: str) -> str:
-    """The name, where it is known."""
+    """The name, if it is known; else an `UnknownNameError`."""
     if name not in ("full", "current") and not _RECENT.fullmatch(name):
         raise UnknownNameError("context", name, KNOWN)
     return name

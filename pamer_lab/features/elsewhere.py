@@ -1,7 +1,7 @@
 """Extraction by the workers of an engine: each takes one conversation at a time, and its states go straight into the store.
 
-`computing_on(...)` holds for everything that is extracted inside it with a store; the caller then finds the states there, so that only
-what a probe reads is transferred. A conversation that fails is named after all others are done.
+`computing_on(...)` applies to everything that is extracted with a store inside its block; the caller then finds the states in the store,
+so that only what a probe reads is transferred. A conversation that fails is named after all others are done.
 """
 
 import threading
@@ -90,7 +90,7 @@ def elsewhere() -> Elsewhere | None:
 
 @contextmanager
 def computing_on(place: Elsewhere | None) -> Iterator[None]:
-    """Compute states there; None: in this process."""
+    """Compute states at `place` inside this block; None: in this process."""
     before = _HERE.set(place)
     try:
         yield

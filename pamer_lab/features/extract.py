@@ -33,7 +33,7 @@ from pamer_lab.workspace import Workspace
 
 FLUSH_SECONDS = 20.0
 FLUSH_ROWS = 256
-"""Finished vectors are stored when this many, or this old."""
+"""Finished vectors are stored once they are this old or this many."""
 
 
 def extract(
@@ -104,7 +104,7 @@ def estimate(
     store: FeatureStore | None = None,
     known: frozenset[str] = frozenset(),
 ) -> Estimate:
-    """What `extract` would compute for these requests, inputs in `known` aside."""
+    """What `extract` would compute for these requests, without the inputs in `known`."""
     plan = _Plan(model, layers, poolings, requests, hold=False)
     plan.fill(store)
     inputs, work = plan.rows.keys() - known, plan.missing() - known
@@ -133,7 +133,7 @@ def extract_traces(
     progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> FeatureSet:
-    """All decision points of some traces; kept in the workspace where one is given."""
+    """All decision points of some traces; kept in the workspace if one is given."""
     place = workspace if workspace is None or isinstance(workspace, Workspace) else Workspace(workspace)
     store = FeatureStore(place.database, model) if place else None
     requests = trace_requests(traces, contexts, hint, probe_prompt, history)
@@ -160,7 +160,7 @@ def state_of(
 
 @dataclass(frozen=True)
 class _Item:
-    """One input to compute, and the rows that wait for it."""
+    """One input to compute, and the key of its vectors."""
 
     key: str
     tokens: Tokens
@@ -228,7 +228,7 @@ class _Plan:
         return [self.rows[key][0] for key in work]
 
     def asking(self, work: set[str]) -> list[Request]:
-        """The requests that miss something, with all other requests over the same conversation."""
+        """The requests with missing inputs, and all other requests over the same conversation."""
         found: list[Request] = []
         number = 0
         for group in conversations(self.requests):

@@ -1,9 +1,8 @@
-"""How fast this machine reads hidden states: measured by every extraction, stored in the workspace, and used to estimate the next.
+"""How fast this machine reads hidden states and embeds texts: measured during real work, kept in the workspace, used to estimate the next.
 
-A pace is blocks times tokens a second, so that one figure serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
-model and device in `pace.json`, as it is when no other program runs; a new measurement counts as much as all before it. How much longer
-the same takes now, because other programs run, is measured when somebody asks. The same holds for embedding, in characters a second.
-The one source of time estimates for replays and studies.
+A pace is blocks times tokens per second, so that one number serves every layer: a pass to block 12 of 30 goes no deeper. It is kept per
+model and device in `pace.json`, as it would be if no other program ran; a new measurement counts as much as all earlier ones together.
+How much other programs slow the machine down is measured whenever a pace is asked for. Embedding is kept in characters per second.
 """
 
 import contextlib
@@ -25,46 +24,46 @@ from pamer_lab.storage.files import write_whole
 
 FILE = "pace.json"
 ENOUGH = 256
-"""Tokens from which a measurement means something."""
+"""Minimum number of tokens for a meaningful measurement."""
 WARM, TIMED = 32, 512
-"""Tokens of the two passes that measure a loaded model."""
+"""Tokens of the warm-up and the timed pass through a loaded model."""
 EMBEDDING, EMBEDDING_PRODUCT = 10_500.0, 1.6e11
-"""Characters a second that all-MiniLM-L6-v2 embeds where the matrix product makes so many operations a second: a first guess."""
+"""First guess: characters per second that all-MiniLM-L6-v2 embeds on a machine whose matrix product runs at this many operations/s."""
 ENOUGH_CHARACTERS = 10_000
-"""Embedded characters from which a measurement means something."""
+"""Minimum number of embedded characters for a meaningful measurement."""
 
 DEVICES = ("cuda", "mps", "cpu")
-"""In the order in which `auto` takes them."""
+"""In the order in which `auto` tries them."""
 
 Basis = Literal["measured", "guessed"]
-"""`measured`: with this model on this machine. `guessed`: by the speed of the machine's matrix product and the model's size."""
+"""`measured`: with this model on this machine. `guessed`: from the speed of the machine's matrix product and the model's size."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What reading takes."""
+    """How fast a model reads, and how long loading takes."""
 
     blocks: float
-    """Blocks times tokens a second, now."""
+    """Blocks times tokens per second at the current load."""
     loading: float
-    """Seconds to load the models, now."""
+    """Seconds to load the models at the current load."""
     basis: Basis
     busy: float = 1.0
-    """How much longer reading takes now than alone, because other programs run."""
+    """Factor by which other programs slow reading down now."""
     stretch: float = 1.0
-    """The same of loading, which is the work of one core."""
+    """The same for loading, which uses one core."""
 
     def seconds(self, tokens: int, depth: int) -> float:
-        """Time to read tokens up to a block, counted from 1."""
+        """Seconds to read tokens up to block `depth`, counted from 1."""
         return tokens * depth / self.blocks
 
     def speed(self, depth: int) -> float:
-        """Tokens a second up to a block."""
+        """Tokens per second up to block `depth`."""
         return self.blocks / max(depth, 1)
 
 
 def pace_of(profile: Profile, folder: Path, device: str = "auto") -> Pace:
-    """What is known before anything is loaded."""
+    """The pace of a profile's model, measured earlier or guessed, before anything is loaded."""
     found, name = _read(folder), model_name(chosen_model(profile.frozen_model))
     devices = DEVICES if device == "auto" else (device.partition(":")[0],)
     kind, known = next(((kind, found[key]) for kind in devices if (key := _key(name, kind)) in found), ("cpu", {}))
@@ -81,19 +80,19 @@ def depth_of(profile: Profile, layer: str = "final") -> int:
 
 
 def remember(folder: Path, model: FrozenModel, *, blocks: float = 0.0, loading: float = 0.0) -> None:
-    """Keep what was just measured, as it is when no other program runs; a workspace that cannot be written keeps nothing."""
+    """Keep a new measurement, given as if no other program ran; nothing is kept if the workspace cannot be written."""
     _remember(folder, _key(model.name, model.device.partition(":")[0]), blocks=blocks, loading=loading)
 
 
 def embedding_pace(profile: Profile, folder: Path) -> tuple[float, Basis]:
-    """Characters a second that the profile's embedder embeds, now."""
+    """Characters per second that the profile's embedder embeds at the current load, and whether that was measured."""
     known = _read(folder).get(_embedding_key(profile), {}).get("characters")
     own = float(known) if known else EMBEDDING * matrix_speed() / EMBEDDING_PRODUCT
     return own / _others(profile), "measured" if known else "guessed"
 
 
 def remember_embedding(profile: Profile, folder: Path, characters: int, seconds: float) -> None:
-    """Keep how long embedding took just now."""
+    """Keep how fast embedding was just now."""
     if characters >= ENOUGH_CHARACTERS and seconds > 0:
         _remember(folder, _embedding_key(profile), characters=characters / seconds * _others(profile))
 
@@ -103,7 +102,7 @@ def _embedding_key(profile: Profile) -> str:
 
 
 def _others(profile: Profile) -> float:
-    """How much longer embedding takes because other programs run here; a server's time is not ours to know."""
+    """Factor by which other programs slow embedding down here; 1 for a server, whose load is unknown."""
     return 1.0 if profile.embedding.kind == "openai" else busy()
 
 
@@ -120,7 +119,7 @@ def _remember(folder: Path, key: str, **values: float) -> None:
 
 
 def loaded_pace(model: FrozenModel, folder: Path | None, depth: int) -> float:
-    """Blocks times tokens a second of a loaded model: as remembered, else measured now and remembered."""
+    """Blocks times tokens per second of a loaded model at the current load: as kept, else measured now and kept."""
     known = _read(folder).get(_key(model.name, model.device.partition(":")[0]), {}) if folder else {}
     shared = busy() if model.device == "cpu" else 1.0
     if "blocks" in known:
@@ -132,7 +131,7 @@ def loaded_pace(model: FrozenModel, folder: Path | None, depth: int) -> float:
 
 
 def measure(model: FrozenModel, depth: int) -> float:
-    """Blocks times tokens a second of a short pass through a loaded model, to a block, if no other program ran."""
+    """Blocks times tokens per second of a short pass through a loaded model up to block `depth`, as if no other program ran."""
     _pass(model, WARM, depth)
     watch = watch_of(model)
     _pass(model, TIMED, depth)
@@ -140,7 +139,7 @@ def measure(model: FrozenModel, depth: int) -> float:
 
 
 def watch_of(model: FrozenModel) -> Callable[[], float]:
-    """Seconds from now on that a model's work would have taken if no other program ran; on a device of its own, those that it took."""
+    """A stopwatch for a model's work: on a CPU, the seconds it would have taken if no other program ran; on a GPU, the elapsed seconds."""
     began = time.perf_counter()
     return Watch().alone if model.device == "cpu" else lambda: time.perf_counter() - began
 

@@ -1,7 +1,7 @@
 """Trees of tokens -> pooled states: the forward passes, each token through the model once.
 
 A run is processed in chunks on a cache of keys and values, with causal attention and no mask. What forks off a run is a branch: short
-branches of an attention model are packed into one masked pass behind the finished run, each seeing the run only up to its own fork; long
+branches of an attention model are packed into one masked pass after the finished run, each seeing the run only up to its own fork; long
 ones follow one by one, deepest first, on the cache truncated to their fork. Layers with a recurrent state cannot be truncated, so there
 the chunk ends at the fork, the state is copied, the branch runs, and the copy is restored.
 Invariant: the states equal those of one forward pass per input, within float tolerance.
@@ -22,7 +22,7 @@ from pamer_lab.models.frozen import FrozenModel
 PACKED_BRANCH = 96
 """Longest branch, in tokens, that is packed with others."""
 PACKED_ROWS = 1024
-"""Most tokens in a pack: its mask has this many rows."""
+"""Maximum tokens in a pack: its mask has up to this many rows."""
 
 Emit = Callable[[int, Rows, Rows], None]
 """Receives an input's number, its last states and its means: [layers, width] each."""
@@ -40,7 +40,7 @@ class Beginning:
 
 @dataclass
 class Walk:
-    """One tree's way through the model; counts the tokens that were computed."""
+    """Runs one tree through the model and reports the tokens that were computed."""
 
     model: FrozenModel
     pooler: Pooler
@@ -132,7 +132,7 @@ class Walk:
             self._run(fork, sums[fork.start])
 
     def _pack(self, branches: Sequence[Run], length: int, sums: dict[int, Sums]) -> None:
-        """Several branches in one pass behind a finished run of `length` tokens."""
+        """Several branches in one pass after a finished run of `length` tokens."""
         owner = np.concatenate([np.full(len(item.tokens), number) for number, item in enumerate(branches)])
         positions = np.concatenate([np.arange(item.start, item.end) for item in branches])
         starts = np.asarray([item.start for item in branches])[owner]
@@ -179,7 +179,7 @@ def crop(cache: Any, length: int) -> None:
 
 
 def save(cache: Any) -> list[dict[str, Any]]:
-    """The state of every layer, good for many restores."""
+    """The state of every layer, which can be restored many times."""
     return [_copied(vars(layer)) for layer in cache.layers]
 
 

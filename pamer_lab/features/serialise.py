@@ -120,7 +120,7 @@ def encode(tokenizer: Any, texts: list[str]) -> list[Tokens]:
 
 
 def template_text(tokenizer: Any, messages: Sequence[Message], tools: Sequence[Tool], *, prompt: bool) -> str | None:
-    """The template's rendering where it keeps everything; else None."""
+    """The template's rendering if it keeps everything; else None."""
     if not getattr(tokenizer, "chat_template", None) or not messages:
         return None
     try:

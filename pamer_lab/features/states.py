@@ -27,7 +27,7 @@ from pamer_lab.trajectory.values import Message
 
 State = npt.NDArray[np.float32]
 STATES_KEPT = 4_096
-"""States kept in memory; older ones are in the store, where there is one."""
+"""States kept in memory; older ones are in the store, if there is one."""
 BEGINNING_TOKENS = 8_192
 """Tokens of all beginnings whose keys and values are kept; the newest is kept whatever its length."""
 
@@ -71,7 +71,7 @@ class StateReader:
         return next(tokens for _, tokens in inputs_of(request, self.model, self._serialiser))
 
     def _found(self, key: str, tokens: Tokens, request: Request) -> State:
-        """From the store, or computed and put there."""
+        """The state from the store, or computed and put there."""
         column = f"{self._layer}_{self._pooling}"
         if self._store is not None:
             stored, vectors = self._store.read([key], [column])
@@ -85,7 +85,7 @@ class StateReader:
         return state
 
     def _beginning(self, tokens: Tokens, request: Request) -> Beginning:
-        """What is kept of the request's prefix, computed where it is not."""
+        """What is kept of the request's prefix, computed if it is missing."""
         prefix = self._tokens(replace(request, messages=_prefix(request.messages), hint="none"))
         size = min(common_prefix(prefix, tokens), len(tokens) - 1)
         kept = next((each for each in self._beginnings if np.array_equal(each.tokens, tokens[:size])), None)

@@ -83,7 +83,7 @@ class FeatureStore:
 
     @property
     def width(self) -> int:
-        """Of every vector."""
+        """Width of every vector."""
         return self._width
 
     def complete(self, keys: Sequence[str], columns: Sequence[str]) -> set[str]:
@@ -140,7 +140,7 @@ class FeatureStore:
 
 
 COPIES = 4
-"""Times that a row is in memory while it is read and standardised: Arrow, numpy, in order, in the units of training."""
+"""Copies of a row in memory while it is read and standardised: Arrow, NumPy, reordered, in the units of training."""
 
 
 @dataclass(frozen=True)

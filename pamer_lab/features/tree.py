@@ -44,7 +44,7 @@ class Run:
 def build(inputs: Sequence[Tokens], *, min_share: int = 1, boundary: int = -1) -> list[Run]:
     """The runs that cover all inputs; inputs with nothing in common at their beginning give several roots.
 
-    With `min_share` above one, a fork moves back to the last `boundary` token, or to a fork that is already there, when that
+    With `min_share` above one, a fork moves back to the last `boundary` token, or to an existing fork, when that
     costs fewer than `min_share` tokens: recurrent layers need a snapshot for every place where something forks.
     """
     roots: list[Run] = []

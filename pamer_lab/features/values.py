@@ -24,13 +24,13 @@ class Request:
     context: Context = "full"
     hint: Hint = "none"
     name: str = ""
-    """The trace's id, or any name that is wanted back."""
+    """The trace's id, or any name to find the request's points by."""
     active_tokens: int | None = None
     """For `faithful` hints: tokens of the active request, where the caller knows them; else recorded or counted."""
     probe_prompt: str = ""
     """A saved probe system prompt; it goes before the trace's own system text."""
     recorded: Recorded | None = None
-    """Memory operations to apply: contexts, and indices of explicit ones, are then taken of what the agent had; None: of all messages."""
+    """Memory operations to apply: contexts and explicit indices then refer to what the agent had; None: to all messages."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Estimate:
     inputs: int
     """Different inputs."""
     cached: int
-    """Of them those that need no computing."""
+    """Those of them that need no computing."""
     tokens: int
     """Tokens to compute, shared beginnings once."""
     tokens_naive: int

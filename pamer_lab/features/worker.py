@@ -30,11 +30,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One conversation, and what is asked of it."""
+    """One conversation, and the requests over it."""
 
     workspace: str
     profile: str
-    """As JSON."""
+    """The profile as JSON."""
     device: str
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]
@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a worker tells its parent."""
+    """What a worker reports to its parent."""
 
     tokens: int = 0
     """Tokens that went through the model since the last note."""

@@ -31,12 +31,12 @@ def without_thinking(text: str) -> str:
 
 
 def mended(text: str) -> str:
-    """A server's text as UTF-8 can hold it: no file and no request takes half a surrogate pair, so each becomes U+FFFD."""
+    """A server's text as valid UTF-8: half a surrogate pair, which no file or request can hold, becomes U+FFFD."""
     return _HALF.sub("\ufffd", text)
 
 
 def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
-    """The answer's text without an empty thinking part; with a schema, checked JSON."""
+    """The answer's text without a thinking part; with a schema, checked JSON."""
     text = without_thinking(text)
     if schema is None:
         if not text:
@@ -55,7 +55,7 @@ def parsed_answer(text: str, schema: Mapping[str, Any] | None) -> str:
 
 
 def schema_fault(value: Any, schema: Mapping[str, Any], place: str = "answer") -> str:
-    """What is wrong with a value, or nothing; knows types, required and extra keys, items and enumerations."""
+    """What is wrong with a value, or nothing; checks types, required and extra keys, items and enumerations."""
     wanted = schema.get("type")
     kinds = [wanted] if isinstance(wanted, str) else list(wanted or [])
     if kinds and not any(isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds):

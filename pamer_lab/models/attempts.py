@@ -1,8 +1,7 @@
 """Calls to a server that may fail: bounded attempts with backoff, and one sentence when all have failed.
 
 Knows the `openai` package's errors, not what is asked. An error that a retry cannot fix (a wrong model name, a rejected key, an invalid
-request) is raised at once, and a key in a server's message is removed. An answer has a limit for its time, to its last byte, and for its
-size.
+request) is raised at once, and a key in a server's message is removed. An answer is limited in time, up to its last byte, and in size.
 """
 
 import random
@@ -21,21 +20,21 @@ T = TypeVar("T")
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 20.0
 MOST_BYTES = 256_000_000
-"""Of an answer, unpacked."""
+"""Maximum size of an answer, unpacked."""
 TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers about how an answer travelled, which do not hold once it is read."""
+"""Headers about how an answer was transferred, which no longer apply once it is read."""
 RETRIED_STATUS = frozenset({408, 409, 425, 429})
-"""Besides these, every 5xx is tried again."""
+"""Statuses that are tried again, as is every 5xx."""
 
 
 REQUEST_STATUS = frozenset({400, 413, 422, 500})
-"""What a server says of the one request (too long, not understood, failed on it), not of the caller or of itself."""
+"""Statuses that concern this one request (too long, not understood, failed), not the caller or the server."""
 _OVER_WINDOW = re.compile(r"context.?(length|window)|(prompt|input).{0,40}too (long|large)|maximum.{0,40}tokens", re.IGNORECASE)
 """How servers say that a prompt exceeds the model's window."""
 
 
 class Unanswered(ModelError):
-    """Raised when a model is there, but has no usable answer to this one request; others may be answered."""
+    """Raised when a model is available, but has no usable answer to this one request; other requests may succeed."""
 
 
 class BadAnswer(Unanswered):
@@ -51,7 +50,7 @@ class DoesNotFit(Unanswered):
 
 
 def server_client(settings: ChatSettings | EmbeddingSettings) -> Any:
-    """An `openai` client that sends what the profile names and nothing else: no organisation or project of the environment."""
+    """An `openai` client that sends what the profile names and nothing else: no organisation or project from the environment."""
     import openai
 
     seconds = settings.timeout_seconds
@@ -67,7 +66,7 @@ def server_client(settings: ChatSettings | EmbeddingSettings) -> Any:
 
 
 def _bounded_client(seconds: float) -> Any:
-    """An HTTP client with one time limit for a complete answer: the library's own is for each piece of it, of which there may be no end."""
+    """An HTTP client with one time limit for a complete answer: the library's own applies to each piece, and pieces may never end."""
     import openai
 
     class Bounded(openai.DefaultHttpxClient):
@@ -107,7 +106,7 @@ def with_attempts(
 ) -> T:
     """The call's result; after `attempts` failures a `ModelError` that says what failed and how often.
 
-    `failed` is called with the error of each attempt that was tried again or used up; what it cost is the caller's business.
+    `failed` is called with the error of each attempt that is retried or was the last; counting its cost is up to the caller.
     """
     import openai
 
@@ -133,7 +132,7 @@ def with_attempts(
 
 
 def _kind(reason: Exception | None) -> type[ModelError]:
-    """Whether the fault lies with this request, or with the server, the way to it or the key."""
+    """The error to raise: is this request at fault, or the server, the connection or the key?"""
     status = getattr(reason, "status_code", None)
     if status == 413 or (status in REQUEST_STATUS and _OVER_WINDOW.search(str(reason))):
         return DoesNotFit
@@ -141,7 +140,7 @@ def _kind(reason: Exception | None) -> type[ModelError]:
 
 
 def _delay(number: int, reason: Exception | None) -> float:
-    """Seconds before attempt `number`: what the server asked for, else doubling with a little chance."""
+    """Seconds before attempt `number`: what the server asked for, else doubling, with some jitter."""
     response = getattr(reason, "response", None)
     asked = str(response.headers.get("retry-after", "")) if response is not None else ""
     if (seconds := whole_number(asked)) is not None:

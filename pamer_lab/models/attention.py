@@ -1,6 +1,6 @@
 """Causal attention of a pass that continues a cache, without a mask.
 
-`scaled_dot_product_attention` has a causal kernel only where nothing is cached; behind a cache `transformers` makes a mask, which takes a
+`scaled_dot_product_attention` has a causal kernel only if nothing is cached; after a cache, `transformers` makes a mask, which takes a
 slower kernel and a matrix of all pairs. Here the new tokens attend to the cache completely and to themselves causally, and both are
 joined by the sums of their exponentials; a GPU's flash kernel does that by itself.
 Invariant: the result is that of the masked attention, within float tolerance.
@@ -13,7 +13,7 @@ from typing import Any
 
 NAME = "pamer_lab_causal"
 PLAIN = {"full_attention", "linear_attention"}
-"""Layer types that no window cuts."""
+"""Layer types without an attention window."""
 
 
 def is_plain(config: Any) -> bool:

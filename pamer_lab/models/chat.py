@@ -32,11 +32,11 @@ class ChatAnswer:
 
     text: str
     usage: ChatUsage
-    """Of every attempt it took, the failed ones included."""
+    """Usage of every attempt it took, including failed ones."""
     raw: str = ""
     """As the model wrote it, thinking included."""
     truncated: bool = False
-    """The model ran into its token limit. Never so with a schema: JSON that was cut is a `DoesNotFit` error."""
+    """The model ran into its token limit. Never true with a schema: JSON that was cut off is a `DoesNotFit` error."""
 
     def data(self) -> Any:
         """The answer as JSON; only for answers that were asked for with a schema."""
@@ -54,7 +54,7 @@ class Chat(Protocol):
 
 
 def load_chat(profile: Profile, model: FrozenModel | None = None) -> Chat | None:
-    """The chat model a profile names; None where it names none."""
+    """The chat model a profile names; None if it names none."""
     if profile.chat.kind != "none":
         refuse_in_reviewer_mode("Asking a model")
     match profile.chat.kind:
@@ -83,11 +83,11 @@ class ChatClient:
         return replace(answer, usage=answer.usage + before)
 
     def create(self, messages: ChatMessages, max_tokens: int, **more: Any) -> tuple[Any, ChatUsage]:
-        """The server's answer as it came, for what an answer's text does not hold, and what failed attempts before it took."""
+        """The server's raw answer, for callers that need more than its text, and the usage of failed attempts before it."""
         return self._attempted(lambda: self._create(messages, max_tokens, **more))
 
     def _attempted(self, call: Callable[[], T]) -> tuple[T, ChatUsage]:
-        """The first result, and what the attempts before it took; an error carries what all of them took."""
+        """The first result, and the usage of the attempts before it; an error carries the usage of all of them."""
         used: list[ChatUsage] = []
         try:
             found = with_attempts(
@@ -145,7 +145,7 @@ class ChatClient:
 
 
 def reported(answer: Any) -> ChatUsage | None:
-    """The usage that the server reported; None where it reported none."""
+    """The usage that the server reported; None if it reported none."""
     usage = getattr(answer, "usage", None)
     numbers = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
@@ -154,7 +154,7 @@ def reported(answer: Any) -> ChatUsage | None:
 
 
 def _cost(error: Exception) -> ChatUsage:
-    """What a failed attempt took: unknown where the server worked on it, or may have, and reported nothing."""
+    """Usage of a failed attempt: unknown if the server worked on it, or may have, and reported nothing."""
     import openai
 
     if (known := usage_of(error)).calls:
@@ -190,7 +190,7 @@ class LocalChat:
         return self._model.tokenizer
 
     def generate(self, messages: ChatMessages, max_tokens: int, *, scores: bool = False) -> tuple[list[int], Any]:
-        """The prompt's tokens, and what the model generates after them, with the scores of every step where asked."""
+        """The prompt's tokens, and what the model generates after them, with the scores of every step if asked for."""
         import torch
 
         model = self._model

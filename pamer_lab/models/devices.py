@@ -14,7 +14,7 @@ from pamer_lab.opening import parse_json, read_file
 
 
 def resolve_device(name: str = "auto") -> str:
-    """`auto`, `cpu`, `cuda`, `cuda:N` or `mps` -> a device that is here; `auto` never fails."""
+    """`auto`, `cpu`, `cuda`, `cuda:N` or `mps` -> an available device; `auto` never fails."""
     import torch
 
     has_cuda, has_mps = torch.cuda.is_available(), torch.backends.mps.is_available()
@@ -46,7 +46,7 @@ def resolve_dtype(name: str, device: str) -> Any:
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 HEADROOM = 1.1
-"""What the allocator and the libraries take on top."""
+"""Factor for what the allocator and the libraries need on top."""
 CARDS = [
     ("RTX 4060 Ti, T4", 16),
     ("RTX 3090/4090, L4, A10", 24),
@@ -103,7 +103,7 @@ QWEN35_9B = Geometry(32, 4096, 12288, 248320, 16, 4, 256, False, 24, 16, 32, 128
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes by purpose; every figure is an estimate but `weights`."""
+    """Bytes by purpose; every number except `weights` is an estimate."""
 
     weights: int
     cache: int

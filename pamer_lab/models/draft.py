@@ -24,7 +24,7 @@ NEXT = "You are the agent in the transcript below. Write its next action, and no
 
 
 def next_action(text: str) -> ChatMessages:
-    """The request for a draft of what comes after task and recent blocks."""
+    """The request for a draft of what comes after the task and the recent blocks."""
     return [{"role": "system", "content": NEXT}, {"role": "user", "content": break_template_tokens(text)}]
 
 
@@ -38,7 +38,7 @@ class Draft:
 
 
 def draft(chat: Chat, messages: ChatMessages, max_tokens: int) -> Draft:
-    """The next tokens; refused where the model does not say how probable they are."""
+    """The next tokens; an error if the model does not report their probabilities."""
     if isinstance(chat, ChatClient):
         return _asked(chat, messages, max_tokens)
     if isinstance(chat, LocalChat):

@@ -32,7 +32,7 @@ def sha256_of(path: Path) -> str:
 
 
 def seal(folder: Path) -> None:
-    """Write down what the folder holds now."""
+    """Record the hash, size and time of every file in the folder."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SEAL)
     entries = {path.name: {"sha256": sha256_of(path), **_looks(path)} for path in files}
     draft = folder / f"{SEAL}.new"
@@ -41,7 +41,7 @@ def seal(folder: Path) -> None:
 
 
 def check(folder: Path, *names: str) -> None:
-    """Raise `ModelError` where a file (of these names, or any) is not what was sealed."""
+    """Raise `ModelError` if a file (one of these, or any) has changed since it was sealed; a folder without a seal gets one now."""
     if not (folder / SEAL).exists():
         _adopt(folder)
         return
@@ -87,7 +87,7 @@ class EmbeddedFile:
     """How the file's name ends."""
     sha256: str
     install: str
-    """The command that gets it."""
+    """The command that installs it."""
 
 
 SMOLLM2 = EmbeddedFile(
@@ -117,7 +117,7 @@ def locate(file: EmbeddedFile) -> Path:
 
 
 def verify(file: EmbeddedFile) -> Path:
-    """The file's path after its SHA-256 was found right."""
+    """The file's path, once its SHA-256 is verified."""
     path = locate(file)
     if sha256_of(path) != file.sha256:
         raise ModelError(f"{path} does not match the expected SHA-256; reinstall it: {file.install}")
@@ -134,7 +134,7 @@ def is_prepared() -> bool:
 
 
 def prepare(say: Callable[[str], None] = lambda text: None) -> Path:
-    """The prepared folder, made now if it is not there yet."""
+    """The prepared folder, created now if it is missing."""
     target = prepared_folder()
     if is_prepared():
         check(target)

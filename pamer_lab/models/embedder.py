@@ -39,7 +39,7 @@ class Embedder(Protocol):
 
 
 class HashingEmbedder:
-    """Counts hashed words with signs: no weights, no chance, good enough to find a text by its own words."""
+    """Counts hashed words with signs: no weights, no randomness, good enough to find a text by its own words."""
 
     def __init__(self, dimensions: int = HASHING_DIMENSIONS) -> None:
         self.dimensions = dimensions
@@ -179,7 +179,7 @@ class SentenceEmbedder:
         return normalised(rows)
 
     def pieces(self, text: str) -> list[tuple[str, int]]:
-        """(piece, tokens) of a text; one piece where it fits the window."""
+        """(piece, tokens) of a text; one piece if it fits the window."""
         spans = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
         if len(spans) <= self._window:
             return [(text, max(1, len(spans)))]
@@ -196,7 +196,7 @@ class SentenceEmbedder:
 
 
 def _word_edge(spans: list[tuple[int, int]], lowest: int, highest: int) -> int:
-    """The last token in (lowest, highest] that does not touch the one before it; `highest` where there is none."""
+    """The last token in (lowest, highest] that does not touch the one before it; `highest` if there is none."""
     for index in range(highest, lowest, -1):
         if spans[index][0] > spans[index - 1][1]:
             return index

@@ -20,25 +20,25 @@ from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
 
 SAMPLES = 16
 SAMPLE_BYTES = 65_536
-"""A weight file is known by its header, its size and this many samples of this many bytes."""
+"""A weight file is identified by its header, its size and this many samples of this many bytes."""
 CHUNKS = {"cpu": 1024, "cuda": 4096, "mps": 1024}
 """Tokens per forward pass where the profile names none."""
 
 
 @dataclass
 class FrozenModel:
-    """The model and what others need to know of it."""
+    """The model and what others need to know about it."""
 
     name: str
     fingerprint: str
     """Hash of configuration and weights."""
     layers: int
-    """Number of blocks; the state after the final norm comes on top."""
+    """Number of blocks, not counting the state after the final norm."""
     width: int
     window: int
     """Positions the model was made for."""
     limit: int
-    """Most tokens of a probe input."""
+    """Maximum tokens of a probe input."""
     prefix_kept: int
     """Tokens kept from the beginning when an input is over the limit."""
     output_reserve: int
@@ -105,7 +105,7 @@ def _settings(source: FrozenSettings | str | Path) -> FrozenSettings:
 
 
 def chosen_model(settings: FrozenSettings) -> str:
-    """The model that is used: the fallback where the first choice is not on this machine."""
+    """The model that is used: the fallback if the first choice is not on this machine."""
     return settings.fallback if settings.fallback and not is_here(settings.model) else settings.model
 
 
@@ -136,12 +136,12 @@ def is_here(model: str) -> bool:
 
 
 def remedy(model: str) -> str:
-    """The command that gets a model which is not here."""
+    """The command that gets a missing model."""
     return "pamer-lab prepare" if model == EMBEDDED else f"hf download {model}"
 
 
 def find_folder(model: str) -> Path:
-    """The folder with a model's files; the embedded one is prepared where it has not been yet."""
+    """The folder with a model's files; the embedded one is prepared if it has not been yet."""
     if model == EMBEDDED:
         return embedded.prepare()
     folder = model_folder(model)

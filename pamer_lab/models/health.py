@@ -23,7 +23,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked for."""
+    """One thing that was checked."""
 
     name: str
     ok: bool
@@ -112,7 +112,7 @@ def profile_facts(profile: Profile) -> dict[str, Any]:
 
 
 def all_profiles(chosen: Profile) -> list[dict[str, Any]]:
-    """The profiles that ship, and the chosen one where it is another."""
+    """The built-in profiles, and the chosen one if it is another."""
     known = {**PROFILES, chosen.name: chosen}
     return [profile_facts(profile) for profile in known.values()]
 
@@ -148,7 +148,7 @@ def _chat(profile: Profile) -> str:
 
 
 def memory_facts(profile: Profile, device: dict[str, Any]) -> dict[str, Any]:
-    """What the profile's frozen model needs on a GPU, and which cards have it."""
+    """What the profile's frozen model needs on a GPU, and which cards have enough."""
     model = chosen_model(profile.frozen_model)
     here = is_here(model)
     shape = devices.geometry_of(find_folder(model)) if here else devices.QWEN35_9B

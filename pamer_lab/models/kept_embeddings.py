@@ -27,14 +27,14 @@ EMBEDDINGS = TableSpec(
 BATCH = 64
 """Texts per commit."""
 OLDEST = 20.0
-"""Seconds that a vector may wait for its commit, as long as more are embedded."""
+"""Seconds that a vector may wait for its commit while more are being embedded."""
 KEYS_PER_QUERY = 2_000
 KEPT = 16_384
 """Vectors kept in memory."""
 
 
 class KeptEmbeddings:
-    """Embeds what neither this process nor the workspace has."""
+    """Embeds only texts whose vectors neither this process nor the workspace has."""
 
     def __init__(self, embedder: Embedder, database: Database | None = None) -> None:
         self._embedder = embedder
@@ -49,7 +49,7 @@ class KeptEmbeddings:
 
     @classmethod
     def over(cls, embedder: Embedder, database: Database | None = None) -> "KeptEmbeddings":
-        """An embedder with a memory; one that has one stays as it is."""
+        """The embedder with a cache; one that already has a cache is returned as it is."""
         return embedder if isinstance(embedder, KeptEmbeddings) else cls(embedder, database)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -77,7 +77,7 @@ class KeptEmbeddings:
         return {key: text for key, text in wanted.items() if key not in known}
 
     def warm(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> int:
-        """Make sure that all texts are known; returns how many had to be embedded."""
+        """Make sure that all texts are embedded; returns how many were missing."""
         missing = self.missing(texts)
         with self._lock:
             self._embedded(missing, progress)
@@ -85,7 +85,7 @@ class KeptEmbeddings:
         return len(missing)
 
     def flush(self) -> None:
-        """Store what waits; a workspace that is gone or cannot be written is left alone."""
+        """Store the waiting vectors; nothing happens if the workspace is gone or cannot be written."""
         with self._lock:
             rows = [{"key": key, "embedder": self.name, "vector": vector.astype("<f4").tobytes()} for key, vector in self._waiting.items()]
             self._waiting, self._since = {}, time.monotonic()

@@ -67,7 +67,7 @@ class FrozenSettings(Settings):
     model: str = EMBEDDED
     """`embedded`, a local folder, or a hub id."""
     fallback: str = ""
-    """Used where `model` is not on this machine; empty: nothing is."""
+    """Used if `model` is not on this machine; empty: no fallback."""
     dtype: Dtype = "auto"
     chunk: int = Field(default=0, ge=0)
     """Tokens per forward pass; 0: by device."""
@@ -126,7 +126,7 @@ class Profile(Settings):
     memory_uri: str = ""
     """Where LanceDB keeps memories; empty: in the workspace folder."""
     probe_limit: int = Field(default=0, ge=0)
-    """Most tokens of a probe input; 0: the frozen model's window."""
+    """Maximum tokens of a probe input; 0: the frozen model's window."""
     prefix_kept: int = Field(default=2048, ge=0)
     """Tokens kept from the beginning when a probe input is over the limit."""
     output_reserve: int = Field(default=16_384, ge=0)
@@ -152,7 +152,7 @@ HUB = "hf:"
 _HUB_ID = re.compile(r"(?<![\w.-])[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 PAPER_CHECKPOINT = "Qwen3.5-9B-OPD-iter2"
 """The paper's features come from the "OPD iter-2 Qwen3.5-9B checkpoint", which has no public hub id: a folder of this name in the
-working directory (or another `frozen_model.model` in a TOML) is taken where it is there, else the base Qwen/Qwen3.5-9B."""
+working directory (or another `frozen_model.model` in a TOML) is used if it exists, else the base Qwen/Qwen3.5-9B."""
 
 PROFILES: dict[str, Profile] = {
     "embedded": Profile(name="embedded"),
@@ -192,7 +192,7 @@ def load_profile(name_or_file: str | Path, workspace: Path | None = None) -> Pro
 
 
 def remember_profile(profile: Profile, workspace: Path) -> None:
-    """Keep a profile that is no built-in one in the workspace, so that its runs can be opened by its name."""
+    """Keep a profile that is not built in in the workspace, so that its runs can be opened by its name."""
     if profile.name in PROFILES:
         return
     path, body = _kept(profile.name, workspace), profile.model_dump_json(indent=1).encode()

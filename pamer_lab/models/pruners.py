@@ -33,12 +33,12 @@ def swe_pruner_model() -> str:
 
 
 def without_llmlingua() -> str:
-    """Why LLMLingua-2 cannot run here, with the commands that help; empty where it can."""
+    """Why LLMLingua-2 cannot run here, with the commands that help; empty if it can."""
     return _without("llmlingua", "LLMLingua-2", llmlingua_model(), LLMLINGUA_VARIABLE)
 
 
 def without_swe_pruner() -> str:
-    """Why SWE-Pruner cannot run here, with the commands that help; empty where it can."""
+    """Why SWE-Pruner cannot run here, with the commands that help; empty if it can."""
     if _is_server(swe_pruner_model()):
         return ""
     reason = _without("swe_pruner", "SWE-Pruner", swe_pruner_model(), SWE_PRUNER_VARIABLE)
@@ -57,7 +57,7 @@ def _without(package: str, title: str, model: str, variable: str) -> str:
 
 
 def identity(model: str) -> dict[str, str]:
-    """What tells these weights from others, as part of a run's id."""
+    """What identifies these weights, as part of a run's id."""
     if _is_server(model):
         return {"pruner": "server"}
     return {"pruner": model_name(model), "weights": weights_fingerprint(model) if is_here(model) else ""}
@@ -71,7 +71,7 @@ def weights_fingerprint(model: str) -> str:
 
 @lru_cache(maxsize=1)
 def load_llmlingua(model: str) -> Callable[[str, float, bool], str]:
-    """A text, the share of it that stays and whether digits always do -> the shorter text."""
+    """A function of a text, the share of it to keep, and whether to keep all digits; it returns the shorter text."""
     refuse_in_reviewer_mode("Loading a model")
     import torch
 
@@ -96,7 +96,7 @@ def load_llmlingua(model: str) -> Callable[[str, float, bool], str]:
 
 @lru_cache(maxsize=1)
 def load_swe_pruner(model: str) -> Callable[[str, str, float], tuple[str, int]]:
-    """A question, a text and a threshold -> the text's lines that bear on it, and tokens that the model read."""
+    """A function of a question, a text and a threshold; it returns the text's relevant lines and the tokens that the model read."""
     refuse_in_reviewer_mode("Loading a model")
     ask = _served(model) if _is_server(model) else _loaded(model)
 

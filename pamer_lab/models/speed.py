@@ -1,7 +1,7 @@
-"""How fast a frozen model should read on this machine, by a short measurement of its matrix product; nothing is loaded.
+"""How fast a frozen model should read on this machine, guessed from a short measurement of the matrix product; nothing is loaded.
 
-A pass through a block is almost all matrix products, so a model reads at a nearly constant share of their speed. What was measured with
-the model itself (`features/pace.py`) is better and is taken where it is known.
+A pass through a block is almost all matrix products, so a model reads at a nearly constant share of their speed. A measurement of the model
+itself (`features/pace.py`) is better and is used if there is one.
 """
 
 import time
@@ -18,26 +18,26 @@ from pamer_lab.opening import parse_json, read_file
 EFFICIENCY = 0.6
 """Share of the matrix product's speed at which a pass runs, attention and norms included; `bench replay` measures it."""
 LOADING = 6.0
-"""Seconds that loading the models takes, about, imports included."""
+"""Rough number of seconds to load the models, imports included."""
 ROWS, WIDTH, ROUNDS = 512, 1024, 5
-"""Size of the measured product, and how often each core makes it."""
+"""Size of the measured product, and how often each core computes it."""
 NOTICED = 1.25
-"""Work that takes so many times its processor time shares the machine with other programs."""
+"""Ratio of wall time to processor time from which work counts as slowed down by other programs."""
 COMPUTING, RECENT = 0.06, 5.0
-"""Seconds that a measurement computes, longer than a turn on a shared core, and for which it holds: the load of a machine changes."""
+"""Processor seconds of a measurement, longer than a time slice on a shared core, and seconds for which it holds: the load changes."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a model, by its configuration."""
+    """The size of a model, from its configuration."""
 
     layers: int
     """Number of blocks."""
     width: int
     inner: int = 0
-    """Width of a block's feed-forward part; zero where the configuration does not say, then it counts as four times the width."""
+    """Width of a block's feed-forward part; zero if the configuration does not say: four times the width is assumed."""
     keys: int = 0
-    """Width of all keys of a token; zero where the configuration does not say, then it counts as the width."""
+    """Width of all keys of a token; zero if the configuration does not say: the width is assumed."""
 
     @property
     def operations(self) -> float:
@@ -47,7 +47,7 @@ class Shape:
 
 
 MEASURED = Shape(layers=30, width=576, inner=1536, keys=192)
-"""SmolLM2-135M, for a model whose shape is not known."""
+"""SmolLM2-135M, used for a model whose shape is unknown."""
 
 
 def shape_of(model: str) -> Shape | None:
@@ -71,7 +71,7 @@ def profile_shape(profile: Profile) -> Shape:
 
 
 def guessed_blocks(profile: Profile) -> float:
-    """Blocks times tokens a second that the profile's model should read at on this machine when nothing else runs."""
+    """Blocks times tokens per second at which the profile's model should read on this machine when nothing else runs."""
     return EFFICIENCY * matrix_speed() / profile_shape(profile).operations
 
 
@@ -79,24 +79,24 @@ class Machine(NamedTuple):
     """What was just measured."""
 
     speed: float
-    """Operations a second of a matrix product in float32 on all cores, if no other program ran."""
+    """Operations per second of a float32 matrix product on all cores, as if no other program ran."""
     busy: float
-    """How much longer work on all cores takes now, because other programs run; at least 1."""
+    """Factor by which other programs slow down work on all cores now; at least 1."""
 
 
 def matrix_speed() -> float:
-    """Operations a second of a matrix product on all cores when nothing else runs; a measurement takes some hundredths of a second."""
+    """Operations per second of a matrix product on all cores when nothing else runs; measuring takes a few hundredths of a second."""
     return _machine(int(time.monotonic() // RECENT)).speed
 
 
 def busy() -> float:
-    """How much longer work on all cores takes now than alone, because other programs run; at least 1."""
+    """Factor by which other programs slow down work on all cores now; at least 1."""
     return _machine(int(time.monotonic() // RECENT)).busy
 
 
 @lru_cache(maxsize=1)
 def _machine(moment: int) -> Machine:
-    """Each core's product by its processor time: other programs take the clock's time, hardly the processor's."""
+    """Times each core's product in processor time, which other programs hardly change, unlike wall time."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(cores()) as pool:
@@ -119,25 +119,25 @@ def _product() -> tuple[float, float]:
 
 
 def slower(wall: float, cpu: float) -> float:
-    """How much longer work took than it computed; what is less than `NOTICED` is no other program."""
+    """Ratio of wall time to processor time; below `NOTICED` it counts as 1, since no other program is to blame."""
     found = wall / cpu if cpu > 0 else 1.0
     return found if found >= NOTICED else 1.0
 
 
 class Watch:
-    """Times work of this thread, and how long it would have taken alone; its helpers on other cores are as busy as it is."""
+    """Times this thread's work as if no other program ran; its helpers on other cores are assumed to be slowed down equally."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
 
     def alone(self) -> float:
-        """Seconds since it began, without those in which other programs had the processor."""
+        """Seconds since the start, without the time that other programs took."""
         wall = time.perf_counter() - self._wall
         return wall / slower(wall, time.thread_time() - self._cpu)
 
 
 def stretch() -> float:
-    """How much longer a single thread takes now than it computes, because other programs run; at least 1."""
+    """Factor by which other programs slow down a single thread now; at least 1."""
     return _stretch(int(time.monotonic() // RECENT))
 
 

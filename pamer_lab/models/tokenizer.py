@@ -79,7 +79,7 @@ class TokenizerCounter:
 
     @cached_property
     def adds_up_by_line(self) -> bool:
-        """Whether the lines of a text, counted one by one, add up to the text: seen on a text with every kind of line end."""
+        """Whether the lines of a text, counted one by one, add up to the text: tested on one with many kinds of line ends."""
         lines = [f"{line}\n" for line in LINE_WITNESS]
         return sum(self.count(lines)) == self.count(["".join(lines)])[0]
 
@@ -92,7 +92,7 @@ class TokenizerCounter:
 
 
 class LoadedCounter:
-    """Counts with the tokenizer of a model that is loaded anyway."""
+    """Counts with a tokenizer that transformers has loaded."""
 
     kind: CountKind = "measured"
 
@@ -118,7 +118,7 @@ def _embedded(folder: Path) -> TokenCounter:
 
 
 def embedded_counter() -> TokenCounter:
-    """SmolLM2's tokenizer where it is prepared; otherwise the estimate."""
+    """SmolLM2's tokenizer if it is prepared; otherwise the estimate."""
     return _embedded(prepared_folder()) if is_prepared() else _ESTIMATE
 
 
@@ -140,12 +140,12 @@ def profile_tokens(profile: Profile) -> MessageTokens:
 
 
 _TOKENS: dict[int, MessageTokens] = {}
-"""By counter; a counter is kept by its `MessageTokens`, so no other gets its id."""
+"""By the counter's id; its `MessageTokens` keeps the counter alive, so no other gets the same id."""
 
 
 @lru_cache(maxsize=8)
 def _folder_counter(folder: Path, name: str) -> TokenCounter:
-    """`tokenizer.json` where there is one, else whatever transformers finds in the folder."""
+    """`tokenizer.json` if there is one, else whatever transformers finds in the folder."""
     if (folder / "tokenizer.json").is_file():
         return TokenizerCounter(folder, name)
     from transformers import AutoTokenizer

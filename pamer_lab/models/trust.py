@@ -1,7 +1,7 @@
 """Where a profile that came as a file would send text and keys, and whether its user agreed to it.
 
 A profile can name servers, the variables whose keys they get, and a place for memories. Each such pair is shown and confirmed once per
-user (`--trust-profile`); the answers are in `trusted.json` of the user's settings folder, never in a workspace, which may be foreign.
+user (`--trust-profile`); the answers are in `trusted.json` in the user's settings folder, never in a workspace, which others may write.
 Knows profiles and never prompts. Profiles created in code need no confirmation.
 """
 
@@ -20,7 +20,7 @@ MOST_ENTRIES = 10_000
 
 
 def destinations(profile: Profile) -> list[str]:
-    """Where the profile sends text, which variable's key goes with it, and where it keeps memories; each as words."""
+    """Where the profile sends text, which variable's key goes with it, and where it keeps memories; each in words."""
     servers: list[tuple[str, ChatSettings | EmbeddingSettings]] = [("texts", profile.chat), ("texts to embed", profile.embedding)]
     found = [f"{what} to {part.base_url} with the key in {part.api_key_variable}" for what, part in servers if part.kind == "openai"]
     return [*found, *([f"memories to {profile.memory_uri}"] if profile.memory_uri else [])]

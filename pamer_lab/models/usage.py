@@ -1,4 +1,4 @@
-"""Tokens that calls to a chat model took, also those whose answer could not be used.
+"""Tokens that calls to a chat model took, including those whose answer could not be used.
 
 Knows nothing of operations or prices. An error that ends an operation carries the sum of its calls (`usage_of`), so that a
 failure is counted with what it cost on the server. Usage that no server reported is counted as unknown, never estimated.
@@ -52,7 +52,7 @@ def usage_of(error: BaseException) -> ChatUsage:
 
 
 def set_usage(error: BaseException, usage: ChatUsage) -> None:
-    """Say on an error what all calls before it took, instead of what it says already."""
+    """Attach to an error what all calls before it took, replacing what it carries already."""
     setattr(error, _ATTRIBUTE, usage)
 
 

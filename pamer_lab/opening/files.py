@@ -1,7 +1,7 @@
 """Opens untrusted files: regular files only, of limited size, never outside their root.
 
 Knows paths and descriptors, nothing of contents. Invariant: what was checked is what is read. The size and kind are those of the open
-descriptor, and below a root every folder on the way is opened without following a link, so that nothing can be exchanged in between.
+descriptor, and below a root every folder on the way is opened without following a link, so that nothing can be swapped in between.
 """
 
 import json
@@ -17,11 +17,11 @@ from pamer_lab.errors import InputError
 MOST_TOML = 500_000
 """Characters of a TOML text."""
 MOST_DOTS = 200
-"""In a line of TOML: `tomllib` takes the square of the parts of a dotted key."""
+"""Dots in a line of TOML: `tomllib` takes time quadratic in the parts of a dotted key."""
 SETTINGS_BYTES = 10_000_000
 """Most bytes of a settings file: a profile, prices, a report's configuration, a study, facts of heads."""
 _OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
-"""Descriptors that the caller opened: a pipe there is meant, and has a writer."""
+"""Descriptors that the caller opened: a pipe there is intended, and has a writer."""
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -35,7 +35,7 @@ _KINDS = {
 def read_file(path: str | Path, most: int = SETTINGS_BYTES, *, roots: Sequence[Path] = ()) -> bytes:
     """A file's bytes, never more than `most`; with `roots` only of a file below one of them, wherever links lead.
 
-    Raises `InputError` with the path; a file that is not there stays `FileNotFoundError`.
+    Raises `InputError` with the path; a missing file stays a `FileNotFoundError`.
     """
     try:
         descriptor = _open_below(Path(path), roots) if roots else _open(Path(path))
@@ -57,7 +57,7 @@ def read_file(path: str | Path, most: int = SETTINGS_BYTES, *, roots: Sequence[P
 
 
 def read_text(path: str | Path, most: int = SETTINGS_BYTES, *, roots: Sequence[Path] = ()) -> str:
-    """The same as text; what is not UTF-8 is an `InputError`."""
+    """`read_file` as text; what is not UTF-8 is an `InputError`."""
     try:
         return read_file(path, most, roots=roots).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -65,7 +65,7 @@ def read_text(path: str | Path, most: int = SETTINGS_BYTES, *, roots: Sequence[P
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a small JSON text; deep nesting and numbers without end are a `ValueError`, like every other fault."""
+    """The value of a small JSON text; deep nesting and overlong numbers are a `ValueError`, like every other fault."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -85,7 +85,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def regular(path: Path) -> bool:
-    """Whether a path is an ordinary file; a link counts as what it leads to."""
+    """Whether a path is an ordinary file; a link counts as its target."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
@@ -93,18 +93,18 @@ def regular(path: Path) -> bool:
 
 
 def refuse_special_files(folder: Path) -> None:
-    """Raise `InputError` where a folder holds a pipe, socket or device: whoever opens all files of the folder would wait for it forever."""
+    """Raise `InputError` if a folder holds a pipe, socket or device, which would block a program that opens all its files."""
     for path in folder.iterdir():
         try:
             mode = path.stat().st_mode
         except OSError:
-            continue  # a link that leads nowhere cannot be opened
+            continue  # a dangling link cannot be opened
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise InputError(f"is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file; remove it", path=str(path))
 
 
 def below(path: Path, roots: Sequence[Path]) -> Path:
-    """The path without links, where that is a root or below one; an `InputError` names the roots where it is not."""
+    """The path with its links resolved, if that is a root or below one; otherwise an `InputError` that names the roots."""
     try:
         real = Path(os.path.realpath(path.expanduser()))
         kept = [Path(os.path.realpath(root)) for root in roots]
@@ -117,7 +117,7 @@ def below(path: Path, roots: Sequence[Path]) -> Path:
 
 def _open(path: Path) -> int:
     pipes = str(path).startswith(_OPEN_ALREADY)
-    _refuse(path.stat().st_mode, pipes)  # before it is opened: opening a device may already do something
+    _refuse(path.stat().st_mode, pipes)  # before it is opened: opening a device may have side effects
     return _checked(os.open(path, _FLAGS), pipes)
 
 

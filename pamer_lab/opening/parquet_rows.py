@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 EXTRA_BYTES = 400_000_000
-"""Memory that decoding may take beyond what the program itself takes, and ten times the file."""
+"""Memory that decoding may take, in addition to the program itself and ten times the size of the file."""
 ROWS_AT_ONCE = 64
 
 

@@ -1,7 +1,7 @@
 """Tables from untrusted Arrow and Parquet files, within a budget of bytes and rows.
 
 Arrow is read message by message: only plain, uncompressed record batches of exactly the expected columns, each validated in full before
-a value is looked at. Parquet hides how much it becomes, so it is decoded in a separate process with limits of memory and time.
+a value is read. Parquet hides how far it expands, so it is decoded in a separate process with limits of memory and time.
 Invariant: nothing is decoded here that could become more than the budget, and no offset leads out of its buffer.
 """
 
@@ -24,7 +24,7 @@ MOST_SECONDS = 30
 """For decoding one Parquet file."""
 MOST_BATCHES = 10_000
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
-"""Microseconds that a date can have, less a day for time zones."""
+"""Range of a date in microseconds, less a day for time zones."""
 _COMPRESSION, _HEADER = 3, 2
 """Numbers of fields in Arrow's messages: a record batch's compression, and a message's header."""
 
@@ -32,7 +32,7 @@ _COMPRESSION, _HEADER = 3, 2
 def read_arrow(body: bytes, schema: pa.Schema, missing: tuple[pa.Field, ...] = ()) -> pa.Table:
     """The rows of an Arrow file, in the schema's order; columns in `missing` may be absent and are then null.
 
-    The footer is not trusted: what is between the magic words is read as the stream that it is.
+    The footer is not trusted: the bytes after the magic word are read as the stream that they are.
     """
     if body[: len(ARROW_MAGIC)] != ARROW_MAGIC:
         raise InputError("is not an Arrow file")
@@ -69,7 +69,7 @@ def _check_times(batch: pa.RecordBatch) -> None:
 
 
 def _next(messages: Any) -> Any:
-    """The next message, or None behind the last; a file has its footer there, where a stream may simply end."""
+    """The next message, or None after the last one."""
     try:
         return messages.read_next_message()
     except StopIteration:

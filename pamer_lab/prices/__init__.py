@@ -73,7 +73,7 @@ NUMBERS = "uncached read write output minimum_tokens granularity_tokens lifetime
 
 
 def read_table(path: Path) -> PriceTable:
-    """The table in a TOML file; whatever is wrong with it is answered in a sentence."""
+    """The table in a TOML file; any fault is an `InputError`."""
     try:
         found = parse_toml(read_text(path).removeprefix(BYTE_ORDER_MARK))
         if isinstance(found.get("date"), date) or type(found.get("date")) is int:  # dates and years need no quotes in TOML
@@ -104,7 +104,7 @@ def price_tables(workspace: Path | None = None) -> tuple[list[PriceTable], list[
 
 
 def find_prices(text: str = "", workspace: Path | None = None) -> PriceTable:
-    """The table that a user names: a file, or the name of a table; nothing takes the default."""
+    """The table that a user names: a file, or the name of a table; an empty text means the default."""
     if text.endswith(".toml") or "/" in text:
         return read_table(Path(text))
     files = _files(workspace)

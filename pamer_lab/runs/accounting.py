@@ -25,7 +25,7 @@ COMPUTATION = ("features", "embedding", "pruning")
 
 
 def totals(timeline: Timeline, turns: Sequence[Turn]) -> dict[str, Any]:
-    """The totals of a run, or of the part that is there."""
+    """The totals of a run, or of the turns it has so far."""
     main_input = sum(turn.active_tokens for turn in turns)
     main_output = sum(turn.output_tokens for turn in turns)
     operations, local = _spent(turns)
@@ -63,7 +63,7 @@ def totals(timeline: Timeline, turns: Sequence[Turn]) -> dict[str, Any]:
 
 
 def prefix_facts(turns: Sequence[Turn]) -> dict[str, int]:
-    """How often a request does not begin with the one before: `breaks` in all, `violations` of them at no compression or fallback."""
+    """How often a request does not begin with the previous one: all `breaks`, and `violations`, those without a compression or fallback."""
     pairs = pairwise(turns)
     breaks = [(before, now) for before, now in pairs if now.cached_tokens < before.active_tokens]
     edits = [now.action in ("compress", "fallback") or before.action == "fallback" for before, now in breaks]
@@ -79,7 +79,7 @@ def _if_called(local: dict[str, dict[str, Any]], total: int, base_total: int) ->
 
 
 def recorded_usage(trace: Trace, turns: int) -> dict[str, Any] | None:
-    """Usage that the source itself recorded for these turns, never mixed with our counts; None where there is none."""
+    """Usage that the source itself recorded for these turns, never mixed with our counts; None if there is none."""
     said = [message.usage for message in trace.messages if message.role == "assistant"][:turns]
     known = [usage for usage in said if usage is not None]
     if known:
@@ -133,7 +133,7 @@ def _saving(timeline: Timeline, turns: Sequence[Turn]) -> tuple[int, int]:
 
 
 def _added(turns: Sequence[Turn]) -> Iterator[int]:
-    """Tokens of text that was put into each request; what it starts with as the one before did is added up once."""
+    """Tokens of text that was put into each request; the start it shares with the previous request is summed only once."""
     before: tuple[Item, ...] = ()
     sums = [0]
     for turn in turns:

@@ -1,7 +1,7 @@
 """A policy at work on a running agent: messages come in, the request that the model sees goes out, and every decision is a checked turn.
 
-Knows neither the agent nor who runs it; stores nothing. Invariants: the turns are those that a replay of the finished trace gives, except
-for their time; after `follow` of an edited history, decisions whose history changed are forgotten and made again.
+Knows neither the agent nor who runs it; stores nothing. Invariants: the turns equal those of a replay of the finished trace, except for
+their time; after `follow` of an edited history, decisions whose history changed are forgotten and made again.
 """
 
 import time
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.values import Message, Tool
 def made_turn(
     decision: Decision, history: History, previous: Sequence[Item] | Ledger, tokens: MessageTokens, *, output: int = 0, seconds: float = 0.0
 ) -> Turn:
-    """A decision as a turn, once the ledger has accepted it; `previous`: the items of the request before, or the ledger that has them."""
+    """A decision as a turn, once the ledger has accepted it; `previous`: the previous request's items, or the ledger that has them."""
     ledger = previous if isinstance(previous, Ledger) else Ledger(previous)
     active, cached, states = ledger.follow(decision, history, tokens.counter)
     return Turn(
@@ -43,7 +43,7 @@ class Act:
     """What goes to the model at one decision point."""
 
     turn: Turn
-    """The decision; its output is counted once the answer is there."""
+    """The decision; its output is counted once the answer has arrived."""
     messages: list[Message]
     """The request, without the tools."""
     history: History
@@ -55,14 +55,14 @@ class Acting:
     def __init__(
         self, policy: Policy, resources: Resources, tools: Sequence[Tool] = (), messages: Sequence[Message] = (), turns: Sequence[Turn] = ()
     ) -> None:
-        """`messages`, `turns`: what is there already, where a session is taken up again."""
+        """`messages`, `turns`: those of a session that is resumed."""
         self._policy, self._resources = policy, resources
         self._tokens = resources.tokens
         self.growing = GrowingHistory(self._tokens, tools, messages)
         self._take_up(turns)
 
     def _take_up(self, turns: Sequence[Turn]) -> None:
-        """Start a session after these decisions; the one before may have kept more of a history that is no longer so."""
+        """Start a session after these decisions; the old one may remember a history that has changed since."""
         self._session = self._policy.start(self._resources)
         self._session.resume(turns)
         self.turns = list(turns)
@@ -91,8 +91,8 @@ class Acting:
     def decide(self, idle: float | None = None) -> Act:
         """The policy's decision at the current point; made once, however often it is asked for.
 
-        An agent that comes with a history has its earlier points decided first, in order, as a replay would.
-        `idle`: seconds since the request before, where they are known.
+        If the agent starts with a history, its earlier points are decided first, in order, as in a replay.
+        `idle`: seconds since the previous request, if known.
         """
         now = self.growing.t
         for t in range(len(self.turns), now + 1):
@@ -111,7 +111,7 @@ class Acting:
         return answer
 
     def _complete(self, at: int) -> None:
-        """Count the answers that came for decisions from `at` on."""
+        """Count the tokens of the answers to decisions from `at` on."""
         for t in range(max(at, 0), min(len(self.turns), self.growing.t)):
             start = self.growing.starts[t]
             self.turns[t] = replace(self.turns[t], output_tokens=self.growing.tokens_of(start, start + 1))

@@ -21,7 +21,7 @@ class Row:
     only the model sees."""
     sent: int | None
     seen: int | None
-    """Tokens on each side; None where it is not there."""
+    """Tokens on each side; None on a side that lacks the piece."""
     block: int | None = None
     item: int | None = None
     """Number of the item it belongs to in the turn's items."""

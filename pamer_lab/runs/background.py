@@ -16,7 +16,7 @@ from pamer_lab.workspace import Workspace
 
 @dataclass
 class Batch(Work):
-    """One batch under way or ended."""
+    """One batch, running or ended."""
 
     trace_ids: tuple[str, ...]
     policies: tuple[str, ...]
@@ -36,7 +36,7 @@ class Background(OneAtATime[Batch]):
         self.workspace = Workspace(workspace)
 
     def start(self, trace_ids: Sequence[str], policies: Sequence[str], options: BatchOptions) -> Batch:
-        """Start a batch; while another runs, it waits for it in a queue. The same batch is not queued twice."""
+        """Start a batch, or queue it while another runs; the same batch is not queued twice."""
         return self.queue(lambda: Batch(tuple(trace_ids), tuple(policies), options), self._run)
 
     def _run(self, batch: Batch) -> None:

@@ -1,9 +1,8 @@
-"""Several traces through several policies, in worker processes, with progress and the time that is left.
+"""Several traces through several policies, in worker processes, with progress and the time left.
 
 A job is one trace with all its policies of a kind, so that a worker computes each hidden state once for all of them; policies that run no
-model go first, on every trace, and what runs one is queued behind them. Whatever happens
-to a worker, its finished turns are stored, its unfinished runs are reported as failed, and replaying the batch again
-computes only what is missing.
+model go first, on every trace, and those that do are queued after them. Whatever happens to a worker, its finished turns are stored, its
+unfinished runs are reported as failed, and replaying the batch again computes only what is missing.
 """
 
 import threading
@@ -29,7 +28,7 @@ from pamer_lab.workspace import Workspace
 from pamer_lab.workspace.queue import in_line
 
 TIDY_EVERY = 32
-"""Traces between two looks at how many small files their commits have left; reading and writing slow down with their number."""
+"""Jobs between two merges of the small files that commits leave, which slow down reading and writing."""
 STOPPED = "the batch was stopped; finished turns are kept, and replaying again continues from there"
 
 
@@ -60,7 +59,7 @@ def replay_batch(
 ) -> list[Outcome]:
     """Replay every trace through every policy; outcomes come in the order asked for, failed ones with their error.
 
-    A policy whose parameters cannot be is the caller's mistake, not a failed run: `InputError` before anything starts.
+    Invalid policy parameters are the caller's mistake, not a failed run: they raise `InputError` before anything starts.
     """
     options = options or BatchOptions()
     factory = _check_policies(policies, workspace, options)
@@ -103,7 +102,7 @@ def replay_batch(
 
 
 def fast_first(policies: Sequence[str]) -> list[tuple[str, ...]]:
-    """The policies that run no model, then the others; a kind that nobody asked for is left out."""
+    """The policies that run no model, then the others; an empty group is left out."""
     slow = set(filter(runs_a_model, policies))
     parts = (tuple(policy for policy in policies if (policy in slow) == last) for last in (False, True))
     return [part for part in parts if part]
@@ -131,7 +130,7 @@ class _Batch:
         self._ended = 0
         """Jobs that ended."""
         self._last: dict[str, float] = {}
-        """When each trace was last heard of."""
+        """When the last note about each trace arrived."""
         self._tidying: threading.Thread | None = None
 
     def run(self, jobs: Sequence[Job], engine: Engine) -> None:
@@ -152,7 +151,7 @@ class _Batch:
             work(job, partial(self._alone, job))
 
     def _alone(self, job: Job, note: Note) -> None:
-        """A note of this process, where nothing is tried again."""
+        """Take a note from this process, where no job is tried again."""
         if note.again:
             self._lost(job, note.again)
         else:
@@ -167,7 +166,7 @@ class _Batch:
             self.report(replace(progress, read=note.read, to_read=note.to_read))
             self._ended += note.finished
             tidy = note.finished and self._ended % TIDY_EVERY == 0
-            if tidy and not (self._tidying and self._tidying.is_alive()):  # beside the work: no worker waits for it
+            if tidy and not (self._tidying and self._tidying.is_alive()):  # in the background: no worker waits for it
                 self._tidying = threading.Thread(target=self.store.tidy, daemon=True)
                 self._tidying.start()
         if self.cancelled() and not self.workers:

@@ -1,4 +1,4 @@
-"""How far a batch of replays is, what became of each run, and the time that is left. Starts nothing."""
+"""How far a batch of replays is, what became of each run, and the time left. Starts nothing."""
 
 import threading
 import time
@@ -11,27 +11,27 @@ from pamer_lab.runs.estimate import Cost
 from pamer_lab.runs.worker import Note
 
 BELIEVED = 5.0
-"""Seconds of reading for which the estimate counts against what is seen: the first steps come unevenly."""
+"""Weight of the estimate, in seconds of reading, against the time measured: the first steps come unevenly."""
 FORECAST_EVERY = 1.0
-"""Seconds between two sums over all runs of the time that is left."""
+"""Seconds between two sums of the time left over all runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchProgress(Progress):
-    """How far a batch is; the time left is by the measured time per turn of each policy."""
+    """How far a batch is; the time left follows from the measured time per turn of each policy."""
 
     what: str = "turns"
     runs_done: int
     runs: int
     latest: str = ""
-    """The trace and policy that moved on."""
+    """The trace and policy that made progress last."""
     doing: str = ""
     """What a worker does before its next turn, such as loading a model; empty while turns come."""
     read: int = 0
-    """Tokens of the trace whose states are computed, while the next ones are."""
+    """Tokens of the trace whose states have been read, while more are being read."""
     to_read: int = 0
     ahead: int = 0
-    """Replays and studies that came earlier and have not ended."""
+    """Replays and studies ahead in the queue."""
 
     @property
     def line(self) -> str:
@@ -62,23 +62,23 @@ class BatchState:
     began: float = field(default_factory=time.monotonic)
     lock: threading.Lock = field(default_factory=threading.Lock)
     done: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Turns that are there, by trace and policy."""
+    """Turns that are done, by trace and policy."""
     outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
     expected: dict[tuple[str, str], Cost] = field(default_factory=dict)
     """What each run should take, by trace and policy."""
     read: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Share of a run's states that is read."""
+    """Share of a run's states that has been read."""
     begun: set[tuple[str, str]] = field(default_factory=set)
-    """Runs that read or have turns; what passed before that was loading, and says nothing of their pace."""
+    """Runs that are reading or have turns; the time before that was loading, and says nothing about their pace."""
     paces: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Turns and seconds seen, by policy."""
     reading: tuple[float, float] = (0.0, 0.0)
-    """Seconds that reading should have taken so far, and those that it took."""
+    """Expected and actual seconds of reading so far."""
     turns_done: int = 0
     total: int = 0
     """Turns of all runs."""
     forecast: tuple[float, float] = (float("-inf"), 0.0)
-    """When the time left was last added up, over all runs, and what it was."""
+    """When the time left was last summed over all runs, and the sum."""
 
     def __post_init__(self) -> None:
         self.total = sum(self.lengths.values()) * len(self.policies)
@@ -115,18 +115,18 @@ class BatchState:
         return {policy: cost.seconds for policy, cost in costs.items() if cost is not None and cost.known}
 
     def unsure(self, trace_id: str, policies: Sequence[str]) -> tuple[str, ...]:
-        """Policies of which nothing says how long they take on this very trace."""
+        """Policies whose time on this very trace is a guess."""
         return tuple(policy for policy in policies if not self.cost((trace_id, policy)).sure)
 
     def seconds_left(self) -> float:
-        """Of all runs; added up again after a while, since there may be many."""
+        """Seconds left for all runs, summed only now and then, since there may be many."""
         now = time.monotonic()
         if now - self.forecast[0] >= FORECAST_EVERY or len(self.outcomes) == len(self.lengths) * len(self.policies):
             self.forecast = (now, self._added_up())
         return self.forecast[1]
 
     def _added_up(self) -> float:
-        """As estimated, corrected by how long reading and each policy's turns really take."""
+        """The estimate, corrected by how long reading and each policy's turns actually take."""
         expected, seconds = self.reading
         slower = (seconds + BELIEVED) / (expected + BELIEVED)
         left = 0.0

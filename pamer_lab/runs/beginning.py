@@ -16,7 +16,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 VERSION = 2
-"""Raised whenever the same inputs would give other turns, so that no run mixes two programs' turns."""
+"""Increased whenever the same inputs would give different turns, so that no run mixes turns of two program versions."""
 
 
 def run_id(trace_id: str, policy: str, settings: dict[str, Any], tokenizer: str, turn_limit: int) -> str:
@@ -26,7 +26,7 @@ def run_id(trace_id: str, policy: str, settings: dict[str, Any], tokenizer: str,
 
 
 def timeline_of(trace: Trace | str, workspace: Workspace, tokens: MessageTokens, turn_limit: int) -> tuple[Timeline, bool]:
-    """A trace, or the stored one of an id, laid out; and whether it is a demo."""
+    """The timeline of a trace, or of the stored trace with this id; and whether it is a demo."""
     if isinstance(trace, Trace):
         known = workspace.path.exists() and workspace.trace_rows(equals("trace_id", trace.trace_id))
         if not known:
@@ -41,7 +41,7 @@ def head_of(timeline: Timeline, policy: Policy, resources: RunResources, demo: b
     """The row of a run that begins now."""
     trace, settings = timeline.trace, policy.settings(resources)
     limit = timeline.turns if timeline.turns < len(timeline.pieces.blocks) else 0
-    # Runs are shown by profile, so that of another profile is another run even where both decide alike.
+    # Runs are shown by profile, so another profile makes another run even if both decide alike.
     named = {} if resources.profile.name == "embedded" else {"profile": resources.profile.name}
     return RunInfo(
         run_id=run_id(trace.trace_id, policy.name, settings | named, timeline.tokenizer, limit),
@@ -67,5 +67,5 @@ def head_of(timeline: Timeline, policy: Policy, resources: RunResources, demo: b
 
 
 def now() -> str:
-    """As rows of runs have it."""
+    """The current time, as rows of runs store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

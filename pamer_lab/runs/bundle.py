@@ -49,7 +49,7 @@ DATE = (2026, 1, 1, 0, 0, 0)
 
 
 def pack_runs(workspace: Workspace, run_ids: Sequence[str], scan: Scan) -> bytes:
-    """The file's bytes, after the scan; an unknown run is answered with what to do."""
+    """The file's bytes, after the scan; the error for an unknown run says what to do."""
     database = workspace.database
     known = set(_table(database, RUNS, "run_id", run_ids)["run_id"].to_pylist())
     for name in run_ids:
@@ -136,14 +136,14 @@ def _table_in(file: zipfile.ZipFile, spec: TableSpec) -> pa.Table:
     if entry.compress_type not in METHODS:
         raise InputError("uses an unsupported compression method", where=spec.name)
     try:
-        # What migrations added is missing in files from before.
+        # Files written before a migration lack the columns it added.
         return read_arrow(file.read(entry), spec.schema, ADDED.get(spec.name, ()))
     except InputError as error:
         raise error.at(where=spec.name) from error
 
 
 def read_bundle(path: str | Path) -> bytes:
-    """A file's bytes, or the reason why there are none."""
+    """A file's bytes; an `InputError` says why it cannot be read."""
     try:
         return read_file(path, LARGEST)
     except OSError as error:

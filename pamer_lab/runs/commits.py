@@ -1,6 +1,6 @@
-"""How long a commit of turns or texts takes in a workspace, as its newest runs found it.
+"""How long it takes to commit new rows of a run to a workspace, measured by its newest runs and kept in `commits.json`.
 
-It is a matter of the disk and of the workspace: a table of many commits takes longer than a new one. Kept in `commits.json`.
+The time depends on the disk and on the workspace: a commit to a table with many earlier commits takes longer.
 """
 
 import statistics
@@ -15,13 +15,13 @@ from pamer_lab.storage.files import write_whole
 
 FILE = "commits.json"
 COMMIT = 0.006
-"""Seconds of one where nothing was committed yet: a first guess."""
+"""First guess, in seconds, for a workspace without any commits."""
 KEPT = 15
-"""Newest commits that are remembered; the median of so many is not moved by one that had to wait."""
+"""Number of newest commits kept; enough that one delayed commit does not move the median."""
 
 
 def remember_commits(folder: Path, seconds: Sequence[float]) -> None:
-    """Keep what a run's commits took; a workspace that cannot be written keeps nothing."""
+    """Keep the times of a run's commits; nothing is kept if the workspace cannot be written."""
     if not seconds:
         return
     try:
@@ -31,7 +31,7 @@ def remember_commits(folder: Path, seconds: Sequence[float]) -> None:
 
 
 def usual_commit(folder: Path) -> float:
-    """Seconds of one commit; 0 where none is known."""
+    """Median seconds of a commit; 0 if none is known."""
     known = _known(folder)
     return statistics.median(known) if known else 0.0
 

@@ -1,9 +1,9 @@
-"""What a run would be billed with prompt caching: per turn, in all, and relative to the base agent.
+"""What a run would be billed with prompt caching: per turn, in total, and relative to the base agent.
 
 The model: a request is compared with every earlier one of its run that was sent within the cache's lifetime. The longest common prefix of
 what was sent, cut down to the table's granularity and dropped below its minimum, is read; the rest of the request, cut down the same way,
 is written; what is left over is uncached. Times are the trace's recorded ones; without them every earlier request counts as cached.
-The base agent needs no run: it sends the recorded history, so each request begins with the one before. Simulated: no provider was asked.
+The base agent needs no run: it sends the recorded history, so each request begins with the previous one. Simulated: no provider was asked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +38,9 @@ class TurnCost:
     """Input of the policy's own model calls."""
     aux_output: int = 0
     rewritten: int = 0
-    """Tokens that the previous request had too, but that no longer are where the cache could serve them."""
+    """Tokens that the previous request had too, but that moved to where the cache cannot serve them."""
     aux_read: int = 0
-    """What of `aux_input` is billed as read from the cache; the rest is billed as uncached."""
+    """The part of `aux_input` that is billed as read from the cache; the rest is billed as uncached."""
 
     def money(self, prices: PriceTable) -> dict[str, float]:
         """Its cost by part."""
@@ -60,9 +60,9 @@ class RunCost:
     timed: bool
     """Whether recorded timestamps decided what was still cached."""
     rules: tuple[int, int] = (0, 0)
-    """Input and output tokens of what rules did where a model would have been asked."""
+    """Input and output tokens of work that rules did in place of a model."""
     previous_only: float = 0.0
-    """What the run would cost if the cache kept the request before and nothing older."""
+    """What the run would cost if the cache kept only the previous request."""
 
     @cached_property
     def parts(self) -> dict[str, float]:
@@ -128,8 +128,8 @@ class RunCost:
 def run_cost(run: Run, prices: PriceTable, timeline: Timeline | None = None, counter: TokenCounter | None = None) -> RunCost:
     """The cost of a run.
 
-    `timeline`: gives timestamps and the raw texts, which matter where requests part inside a block.
-    `counter`: counts the start that two texts share; without one, tokens are taken in proportion to its length (an estimate).
+    `timeline`: gives timestamps and the raw texts, which matter where requests diverge inside a block.
+    `counter`: counts the start that two texts share; without one, its tokens are estimated in proportion to its length.
     """
     times = timeline.times[: len(run.turns)] if timeline else run.head.times
     turns = tuple(_turns(run, prices, times, _Texts(timeline), counter))
@@ -152,19 +152,19 @@ def _turns(run: Run, prices: PriceTable, times: Sequence[float], texts: "_Texts"
 
 
 def _after_previous(turns: Sequence[Turn], prices: PriceTable, times: Sequence[float]) -> Iterable[TurnCost]:
-    """A run's turns where each request can begin with the one before, and with no older one."""
+    """A run's turns if the cache keeps only the previous request."""
     for number, turn in enumerate(turns):
         warm = prices.caches and number and not _cold(times, turn.t, prices)
         yield _billed(turn, turn.active_tokens, turn.cached_tokens if warm else 0, prices, 0)
 
 
 def _cold(times: Sequence[float], t: int, prices: PriceTable) -> bool:
-    """Whether the cache has forgotten the request before turn t."""
+    """Whether the cache has forgotten the previous request at turn t."""
     return bool(times) and times[t] - times[t - 1] > prices.lifetime_seconds
 
 
 def base_turns(turns: Sequence[Turn], prices: PriceTable, times: Sequence[float] = ()) -> list[TurnCost]:
-    """The base agent's turns: every request is the one before and what came since."""
+    """The base agent's turns: every request is the previous one plus what came since."""
     found = []
     for number, turn in enumerate(turns):
         cold = not number or _cold(times, turn.t, prices)

@@ -42,7 +42,7 @@ class Drop(Struct, frozen=True):
 
 
 def drops(turns: Sequence[Turn], block_tokens: Sequence[int], found: Sequence[Fate] = ()) -> list[Drop]:
-    """Drops of a run in turn order; `found` are the fates of its evidence, where they are wanted too."""
+    """Drops of a run in turn order; `found`: the fates of its evidence, to list what was lost."""
     gone: dict[int, list[int]] = {}
     last: dict[int, list[int]] = {}  # block -> turns at which it was dropped
     before = np.zeros(0, dtype=bool)

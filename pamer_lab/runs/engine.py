@@ -4,7 +4,7 @@ The engine shows the policy only what comes before the turn, checks its decision
 id is a hash of what determines it (trace, policy, settings, models, tokenizer, turn limit), so replaying the same thing
 again finds the stored turns and computes only the missing ones; a complete run is returned as it is. Turns that follow each
 other faster than `STORE_EVERY` (or than the disk allows) are stored together; a killed process loses no more than that. A run
-without models that ends sooner is stored at its end. One process at a time works on a run, which the system's lock ensures.
+without models that ends sooner is stored at its end. A file lock lets only one process at a time work on a run.
 """
 
 import time
@@ -74,11 +74,11 @@ class ReplayOptions:
     heads: str = ""
     """Name or folder of the heads that vote; empty: the profile's, else those that fit its model."""
     owner: str = ""
-    """Who replays, in a workspace that machines share; whoever has the same name goes on with what another has left. Empty: nobody else."""
+    """Who replays, in a workspace that machines share: a run that one has left is taken over only by the same owner. Empty: by nobody."""
     expected: float | None = None
-    """Seconds that the run should take, of a policy without models; None: they are estimated first."""
+    """Seconds that the run of a policy without models should take; None: estimate them first."""
     guessed: bool = False
-    """They are a guess: nothing says how long this policy takes on this trace."""
+    """Whether `expected` is a guess: this policy was never measured on this trace."""
 
 
 def replay(trace: Trace | str, policy: str | Policy, workspace: Workspace | None = None, options: ReplayOptions | None = None) -> Run:
@@ -120,9 +120,9 @@ def _replay(trace: Trace | str, policy: str | Policy, workspace: Workspace, opti
 
 @contextmanager
 def _alone(workspace: Workspace, run: str, owner: str) -> Iterator[bool]:
-    """No other process works on this run meanwhile, nor another machine where the workspace is in an object store.
+    """Keep other processes from working on this run, and other machines if the workspace is in an object store.
 
-    Says whether one may have begun it on this machine: a killed process leaves its lock's file."""
+    Yields whether the run may have been begun before: a killed process leaves its lock file."""
     lock = FileLock(workspace.path / "locks" / f"{run}.lock")
     try:
         Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
@@ -155,9 +155,9 @@ class _Replaying:
         self.turns: list[Turn] = []
         self.stored = self.before = 0
         self.expected = Expected(timeline, policy, resources, 0, seconds=0.0, guessed=False, reading=0.0)
-        """Nothing, until the models are there."""
+        """Nothing is expected until the models are loaded."""
         self.listed = False
-        """The run's row is there."""
+        """Whether the run's row is stored."""
         self.began = time.monotonic()
 
     def run(self, begun: bool) -> Run:
@@ -182,7 +182,7 @@ class _Replaying:
         return self._end("done")
 
     def _take_up(self, begun: bool) -> Run | None:
-        """What an earlier replay has left of this run; returned where it is complete."""
+        """Take over what an earlier replay left of this run; returns the run if it is complete."""
         name = self.head.run_id
         if self.options.fresh:
             self.store.remove(name)
@@ -201,7 +201,7 @@ class _Replaying:
         return None
 
     def _expect(self) -> None:
-        """Load what the policy needs, and say how long the rest should take."""
+        """Load what the policy needs, and record how long the rest should take."""
         self.expected = expect(self.timeline, self.policy, self.resources, self.before, self.options.expected, self.options.guessed)
         self._say_estimate()
         self.began = self.expected.began

@@ -1,11 +1,9 @@
-"""What a replay would load and take, before it starts and for what is left of it; nothing is loaded.
+"""What a replay would load and how long it would take, before it starts or for the rest of it; nothing is loaded.
 
-Time is loading, reading and turns. Heads read the prefix once and the newest blocks that their policy retains at every turn; policies
-that read or embed the same share it, and what an earlier run read or embedded is in the workspace. `features/pace.py` says how fast this
-machine reads and embeds. A turn takes as long as it did in a run of the same policy on the same trace. Otherwise, one that embeds takes
-what its texts take, and any other what it took in a short trial (`trial.py`), on another trace, or in a run of the same class with other
-parameters; else it is a first guess by the matrix product. A commit takes what the newest ones of the workspace took (`commits.py`), else
-what the trial's did.
+Heads read the prefix once and, at every turn, the newest blocks that their policy retains; what other runs read or embed is not counted
+again. Reading and embedding use this machine's pace (`features/pace.py`). A turn takes as long as in the most similar run or trial
+(`known.py`, `trial.py`), else a first guess; a policy that embeds uses only a run on the same trace, else a guess plus the time of its
+texts. A commit takes as long as recent ones (`commits.py`), else as in the trial.
 """
 
 from collections import defaultdict
@@ -35,35 +33,35 @@ from pamer_lab.storage import equals, starts
 from pamer_lab.workspace import TraceSize
 
 OTHERS = 200
-"""Policies on traces, beside the longest of each, that are looked at for something to try."""
+"""Pairs of policy and trace, in addition to each policy's longest trace, that are considered for a trial."""
 ALIKE = 50
-"""Runs of a policy that are looked at for its time per turn."""
+"""Maximum number of a policy's runs that are read for its time per turn."""
 LOADED = 0.5
-"""Seconds under which models were there already."""
+"""Seconds of loading up to which the models count as already loaded."""
 
 Basis = Literal["measured", "guessed", "mixed"]
-"""`measured`: every figure comes from earlier work on this machine. `guessed`: none does, only the matrix product was measured.
+"""`measured`: every number comes from earlier work on this machine. `guessed`: none does, only the matrix product was measured.
 `mixed`: some do."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run takes, or what is left of it."""
+    """How long one run takes, or the rest of it."""
 
     read_tokens: int
-    """Tokens of states that are to be computed; zero where another run of the same batch or workspace reads them."""
+    """Tokens whose states must be computed; zero if another run of the same batch or workspace reads them."""
     turns: int
     read_seconds: float
     turn_seconds: float
-    """Of one turn, embedding included."""
+    """Seconds of one turn, embedding included."""
     embed_seconds: float = 0.0
-    """Of these, what embedding takes of texts that are not there."""
+    """Part of `turn_seconds`: embedding texts that are not stored yet."""
     store_seconds: float = 0.0
-    """Of the first and last commit."""
+    """Seconds of the commits at the end of a short run; 0 if unknown."""
     known: bool = False
-    """A run or a trial says how long a turn takes; else that is a first guess."""
+    """Whether there is an earlier run or trial of the policy or its class; without one, `turn_seconds` is a first guess."""
     sure: bool = False
-    """It was of the same policy on the same trace, or the turns embed at a pace that was measured; the run's own say no more."""
+    """Whether that was the same policy on the same trace, or embedding has a measured pace; the run's own turns then correct nothing."""
 
     @property
     def seconds(self) -> float:
@@ -72,26 +70,26 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What replaying traces through policies takes."""
+    """How long it takes to replay traces through policies."""
 
     runs: int
     turns: int
-    """Of all runs together."""
+    """Turns of all runs together."""
     models: tuple[str, ...]
     """Names of the models that are loaded."""
     read_tokens: int
     """Tokens that the frozen model reads."""
     seconds: float
-    """At the present load of the machine."""
+    """Seconds at the machine's current load."""
     least: float
-    """If no other program ran; less than `seconds` only where others run now."""
+    """Seconds if no other program were running; less than `seconds` only if others run now."""
     basis: Basis
     policies: dict[str, float]
     """Seconds of each policy's runs, without loading."""
 
 
 def estimate(todo: Mapping[str, Sequence[str]], factory: Factory, *, turn_limit: int = 0) -> Estimate:
-    """What it takes to replay each policy's traces, all turns or the first ones; of unfinished runs what is left."""
+    """Estimate replaying each policy's traces, all turns or the first `turn_limit`; for unfinished runs, only the rest."""
     asked = Estimator(factory, turn_limit)
     asked.try_unknown(todo)
     costs = asked.costs(todo)
@@ -134,7 +132,7 @@ class Estimator:
         return pace_of(self.factory.profile, self.factory.workspace.path, self.factory.device)
 
     def depth(self, policy: Policy) -> int:
-        """Blocks that the layer of a policy's heads is deep."""
+        """Number of blocks up to the layer that a policy's heads read."""
         try:
             layer = factory_of(policy, self.factory).heads.heads.layer
         except LabError:  # none fit: the policy cannot run, and asking costs nothing
@@ -143,7 +141,7 @@ class Estimator:
 
     @cached_property
     def _tried(self) -> ByPolicy:
-        """What was tried here with this profile, the newest last."""
+        """Trials in this workspace with this profile, newest last."""
         return ByPolicy(
             self._of_trials([trial for trial in trials(self.factory.workspace.path) if trial.profile == self.factory.profile.name])
         )
@@ -156,7 +154,7 @@ class Estimator:
         return usual_commit(self.factory.workspace.path)
 
     def _measured(self, heads: Sequence[RunInfo]) -> list[Known]:
-        """Those of these runs that say how long a turn takes here."""
+        """The times per turn of those runs that were timed on this machine with this profile."""
         profile = self.factory.profile.name
         timed = [
             head for head in heads if head.taken and (head.status == "done" or head.totals.get("main_input"))
@@ -164,7 +162,7 @@ class Estimator:
         return [of_run(head, self._commit) for head in timed if head.profile == profile and not is_sample(head)]
 
     def _alike(self, policy: Policy) -> list[Known]:
-        """Some runs of the same policy; where there are none, of its class."""
+        """Some runs of the same policy, or of its class if there are none."""
         if policy.name not in self._by_policy:
             ways = [equals("policy", policy.name), starts("policy", policy.name.partition(":")[0])]
             found = (self._measured(self._store.some_heads(self.factory.profile.name, where, ALIKE)) for where in ways)
@@ -177,19 +175,19 @@ class Estimator:
         return self._by_trace[trace_id]
 
     def _load_runs(self, trace_ids: Iterable[str]) -> None:
-        """Read the runs of many traces together."""
+        """Read the runs of many traces at once."""
         wanted = [trace_id for trace_id in trace_ids if trace_id not in self._by_trace]
         self._by_trace |= {trace_id: [] for trace_id in wanted}
         for head in self._store.heads(trace_ids=wanted):
             self._by_trace[head.trace_id].append(head)
 
     def known(self, policy: Policy, trace_id: str, tokens: float = 0.0) -> Known | None:
-        """What is most like a policy's turns on a trace with blocks of so many tokens."""
+        """The run or trial most similar to this policy on this trace, whose blocks have `tokens` tokens on average."""
         found = [*self._tried.like(policy), *self._alike(policy), *self._measured(self._runs_of(trace_id))]
         return most_like(found, policy, trace_id, tokens)
 
     def try_unknown(self, todo: Mapping[str, Sequence[str]]) -> None:
-        """Try every policy that can be tried where nothing is known of it, on the longest of its traces, then for a while on the others."""
+        """Try policies that need no model on traces where nothing is known of them: first the longest of each, then others for a while."""
         asked = {trace_id for names in todo.values() for trace_id in names}
         self._load_runs(asked)
         sizes = self.factory.workspace.trace_sizes(asked)
@@ -210,8 +208,8 @@ class Estimator:
         return found is not None and found.is_of(policy, trace_id)
 
     def turn_seconds(self, policy: Policy, trace_id: str, size: TraceSize) -> float:
-        """What one turn should take, without embedding unless that was measured on this very trace; between traces half of it grows with
-        the size of their blocks."""
+        """Expected seconds of one turn; they include embedding only if measured on this very trace. Half of a time measured on another
+        trace is scaled by block size."""
         tokens = size.later_tokens / max(size.turns, 1)
         found = self.known(policy, trace_id, tokens)
         if found is None or (isinstance(policy, Embeds) and not found.is_of(policy, trace_id)):
@@ -219,7 +217,7 @@ class Estimator:
         return self._seconds_of(found) * (by_size(tokens, found.tokens) if found.trace_id != trace_id else 1.0)
 
     def _seconds_of(self, known: Known) -> float:
-        """Seconds of one turn; of a run read from the store once, since one run often speaks for many traces."""
+        """Seconds of one turn; a run's are read from the store only once, since one run often serves many traces."""
         if known.seconds:
             return known.seconds * (stretch() / known.stretch if known.stretch else 1.0)
         if known.run_id not in self._seconds:
@@ -227,7 +225,7 @@ class Estimator:
         return self._seconds[known.run_id]
 
     def costs(self, todo: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Cost]:
-        """Policy and trace -> what the run takes; states are counted where they are read first."""
+        """Policy and trace -> how long the run takes; shared states count for the first run that reads them."""
         asked = {trace_id for names in todo.values() for trace_id in names}
         self._load_runs(asked)
         sizes = self.factory.workspace.trace_sizes(asked)
@@ -246,7 +244,7 @@ class Estimator:
         return found
 
     def load(self, policy: Policy, resources: Resources) -> None:
-        """Load a policy's models before its time is taken; one that was never measured here is measured now."""
+        """Load a policy's models before its run is timed; a frozen model that was never measured here is measured now."""
         watch, folder = Watch(), self.factory.workspace.path
         probe = resources.probe if policy.needs_models else None
         _ = resources.embedder if "embedder" in policy.needs else None
@@ -261,12 +259,12 @@ class Estimator:
                 self.pace = replace(self.pace, blocks=blocks, basis="measured")
 
     def _stored(self, policy: Policy, trace_id: str) -> int:
-        """Turns of an unfinished run that are there."""
+        """Turns of an unfinished run that are already stored."""
         begun = newest(self._runs_of(trace_id), [policy.name], self.factory.profile.name).get(policy.name)
         return self._store.stored_count(begun.run_id) if begun and begun.status != "done" else 0
 
     def cost(self, policy: Policy, trace_id: str, size: TraceSize, stored: int = 0, embedded: Set[str] = frozenset()) -> Cost:
-        """What a run takes of which so many turns are there; their states are there too then. `embedded`: texts that others embed."""
+        """How long a run takes that has `stored` turns and their states already. `embedded`: texts that other runs embed."""
         turns = min(size.turns, self.turn_limit) if self.turn_limit else size.turns
         there = max(stored, self.inputs.turns_read(policy, trace_id))
         tokens = self.inputs.tokens(policy, size, turns - there) if there < turns else 0
@@ -285,7 +283,7 @@ class Estimator:
         )
 
     def _embedding(self, policy: Policy, trace_id: str, size: TraceSize, embedded: Set[str]) -> tuple[float, str]:
-        """Seconds that a turn embeds, of texts that nobody else does."""
+        """Seconds per turn for embedding texts that no other run embeds, and whether the pace was measured or guessed."""
         there = embedded | self.inputs.embedded(trace_id)
         characters = sum(count for name, count in self.inputs.embeds(policy, trace_id, size).items() if name not in there)
         pace, basis = embedding_pace(self.factory.profile, self.factory.workspace.path)

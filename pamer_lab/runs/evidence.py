@@ -28,7 +28,7 @@ IN_CONTEXT: tuple[Survival, ...] = ("active", "restored", "summary")
 """Fates that put the identifier before the model."""
 
 MOST_LOOKED = 5_000_000_000
-"""Characters of one trace that are looked through for identifiers: a few seconds. Only a trace that is made for it comes near."""
+"""Characters of one trace that are searched for identifiers: a few seconds. Only a trace made for the purpose comes near."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -60,11 +60,11 @@ class Uses(list[Use]):
     """Uses in turn order."""
 
     stopped: int | None = None
-    """The turn at which the search ended because it had looked through all that it may; later uses are missing. None: it is complete."""
+    """The turn at which the search reached its limit; later uses are missing. None: the search is complete."""
 
     @property
     def sentence(self) -> str:
-        """What is missing, in words; empty where nothing is."""
+        """What is missing, as a sentence; empty if nothing is."""
         if self.stopped is None:
             return ""
         return f"Evidence was searched up to turn {self.stopped}: the rest of this trace takes too long. Later uses are missing."
@@ -78,7 +78,7 @@ def stored_uses(folder: str, trace_id: str, profile: str) -> dict[str, Any]:
 
 
 def uses(timeline: Timeline, most: int = MOST_LOOKED) -> Uses:
-    """All uses of evidence in a trace; those found before `most` characters were looked through, and then it says so."""
+    """All uses of evidence in a trace; if the search reaches `most` characters, those found so far, with `stopped` set."""
     looked = Looked(most)
     messages, pieces = timeline.trace.messages, timeline.pieces
     results = result_roles(messages)
@@ -112,13 +112,13 @@ def uses(timeline: Timeline, most: int = MOST_LOOKED) -> Uses:
 
 @dataclass
 class Looked:
-    """Characters that may still be looked through."""
+    """Number of characters that may still be searched."""
 
     left: int
 
 
 class Words:
-    """A text with its words, so that it is looked through only for identifiers all of whose words it has."""
+    """A text with the set of its words, so that it is searched only for identifiers whose words it contains."""
 
     def __init__(self, text: str, looked: Looked) -> None:
         self._text, self._looked = text, looked

@@ -80,7 +80,7 @@ def run_json(run: Run, timeline: Timeline, *, cost: RunCost | None = None, used:
 
 
 def deviations(policy: str) -> list[str]:
-    """The stated deviations of a policy from its original."""
+    """The documented deviations of a policy from its original."""
     name = policy.partition(":")[0]
     return next((list(entry["deviations"]) for entry in describe_policies() if entry["name"] == name), [])
 

@@ -24,7 +24,7 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _CHANGED = re.compile(r":(?!horizon=0)(horizon|retained|minimum_tokens)=([1-9][0-9]{0,8}|0)(?![0-9])")
 BACKGROUND_BLOCKS = 4
-"""Blocks before a use from which on an identifier that most of them hold is background."""
+"""Minimum number of blocks before a use for an identifier that most of them contain to count as background."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Rule:
     """What the rule counts."""
 
     horizon: int = 5
-    """H: turns from the decision on in which nothing of the older history may be used, the decision's own action included."""
+    """H: number of turns, the decision's own included, in which nothing of the older history may be used."""
     retained: int = 2
     """Newest complete blocks that count as recent."""
     minimum_tokens: int = 1024
-    """Tokens of older blocks below which compression is not asked, as in the controller."""
+    """Minimum tokens of older blocks for compression to be considered, as in the controller."""
 
     def __post_init__(self) -> None:
         if self.horizon < 1 or self.retained < 0 or self.minimum_tokens < 0:
@@ -44,22 +44,22 @@ class Rule:
 
     @classmethod
     def of(cls, label: Label) -> "Rule":
-        """The rule that a label's origin names; what it does not name is as usual."""
+        """The rule that a label's origin names; numbers that it does not name have their defaults."""
         return cls(**{name: int(value) for name, value in _CHANGED.findall(label.origin)})
 
     @property
     def origin(self) -> str:
-        """Of its labels: labels by other numbers answer another question, and never count as the same."""
+        """The origin of its labels: labels made with other numbers answer another question, and never count as the same."""
         usual = asdict(type(self)())
         return HINDSIGHT + "".join(f":{name}={value}" for name, value in asdict(self).items() if value != usual[name])
 
     def facts(self) -> dict[str, Any]:
-        """What the command and pages say about the rule."""
+        """What the command and pages show about the rule."""
         return {"name": HINDSIGHT} | asdict(self)
 
 
 def counted_uses(timeline: Timeline) -> Uses:
-    """The uses that the rule counts: without common words, years, and what most blocks hold."""
+    """The uses that the rule counts: without common words, years, and identifiers that most blocks contain."""
     found = uses(timeline)
     counted = Uses(use for use in found if not _is_common(use))
     counted.stopped = found.stopped
@@ -98,7 +98,7 @@ def hindsight_labels(timeline: Timeline, rule: Rule | None = None) -> tuple[Labe
 
 
 def covering(needed: Sequence[Use]) -> tuple[int, ...]:
-    """A small set of blocks that together hold all these identifiers: the block that holds most first, of equals the newest."""
+    """A small set of blocks that together contain all these identifiers: the one with most first, the newest on a tie."""
     left, chosen = list(needed), set[int]()
     while left:
         best = max(
@@ -110,6 +110,6 @@ def covering(needed: Sequence[Use]) -> tuple[int, ...]:
 
 
 def labelled(trace: Trace, labels: Sequence[Label]) -> Trace:
-    """The trace with these labels in place of its earlier ones by hindsight; other origins stay."""
+    """The trace with these labels instead of its earlier hindsight labels; labels of other origins stay."""
     kept = [label for label in trace.labels if not by_hindsight(label)]
     return msgspec.structs.replace(trace, labels=(*kept, *labels))

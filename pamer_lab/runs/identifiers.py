@@ -1,11 +1,11 @@
-"""What counts as an identifier in a text, by rules one can read.
+"""What counts as an identifier in a text, by simple rules.
 
 `url`: http, https, ftp or file addresses, without closing punctuation. `path`: with a slash and a root (`/`, `./`, `../`, `~/`), or
 with a slash and a file ending, or a bare file name with a common ending. `id`: e-mail addresses, UUIDs, and words of five
 characters or more that mix letters and digits (also joined by `-`, `_`, `#`, `.` or `:`). `quoted`: three to eighty characters of
-one line in double or back quotes that hold a letter or digit. `number`: four digits or more, separators and sign apart. `name`: two
-to four capitalised words in a row, sentence openers such as `The` apart. Longer kinds win where they overlap; a text is
-looked at up to `MAX_CHARACTERS`, beginning and end.
+one line in double or back quotes that hold a letter or digit. `number`: four digits or more, not counting separators and sign. `name`: two
+to four capitalised words in a row, without sentence openers such as `The`. Where rules overlap, the first in `_RULES` wins, except that
+`quoted` may overlap any; of a text longer than `MAX_CHARACTERS` only beginning and end are searched.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Literal
 IdentifierKind = Literal["url", "path", "id", "quoted", "number", "name"]
 
 MAX_CHARACTERS = 400_000
-"""Per message; a longer text gives its first and last halves of this."""
+"""Characters searched per text; of a longer one, half of this at its beginning and half at its end."""
 
 ENDINGS = (
     "py|pyi|ipynb|js|jsx|ts|tsx|json|jsonl|html?|css|c|cc|cpp|h|hpp|java|go|rs|rb|php|sh|sql|md|rst|txt|csv|tsv|xml|ya?ml|"
@@ -44,7 +44,7 @@ _RULES: tuple[tuple[IdentifierKind, re.Pattern[str]], ...] = (
     ("quoted", re.compile(r"\"([^\"\n]{3,80})\"|`([^`\n]{3,80})`")),
 )
 LEAST_ID = 5
-"""Characters of a mixed word below which it is too common to name something (`t1`, `v2.0`)."""
+"""Minimum characters of a mixed word; shorter ones are too common to identify anything (`t1`, `v2.0`)."""
 
 
 def identifiers(text: str) -> dict[str, IdentifierKind]:
@@ -69,7 +69,7 @@ def identifiers(text: str) -> dict[str, IdentifierKind]:
 
 
 def _clean(kind: IdentifierKind, match: re.Match[str]) -> str:
-    """The identifier without its surroundings, or nothing when the rule's second look refuses it."""
+    """The identifier without its surroundings, or nothing if a closer check rejects it."""
     value = match.group()
     match kind:
         case "url":

@@ -1,4 +1,4 @@
-"""What a policy's models read and embed of a trace, and what of it earlier runs have left in the workspace."""
+"""How much of a trace a policy's models read and embed, and how much of that earlier runs have already stored."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,22 +13,22 @@ from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import TraceSize
 
 LETTERS = 4
-"""Characters of a token, about, of a trace that is not in the workspace."""
+"""Rough number of characters per token, for a trace that is not in the workspace."""
 
 
 class Inputs:
-    """Of one profile and workspace. `runs_of`: the runs of a trace."""
+    """What policies read and embed with one profile in one workspace. `runs_of`: returns the runs of a trace."""
 
     def __init__(self, factory: Factory, runs_of: Callable[[str], Sequence[RunInfo]]) -> None:
         self._factory, self._runs_of = factory, runs_of
         self._sizes: dict[str, tuple[float, float]] = {}
 
     def reads(self, policy: Policy) -> bool:
-        """Whether the frozen model reads for a policy, or a probe that was given votes without it."""
+        """Whether the frozen model reads states for a policy; not if a given probe votes without it."""
         return policy.needs_models and self._factory.parts.probe is None
 
     def tokens(self, policy: Policy, size: TraceSize, turns: int) -> int:
-        """Tokens of so many turns: the prefix once, and every block as often as it is among the newest."""
+        """Tokens to read for `turns` turns: the prefix once, and every block as often as it is among the newest."""
         if not self.reads(policy) or not size.turns:
             return 0
         read = size.head_tokens + retained(policy) * size.later_tokens * turns // size.turns
@@ -36,7 +36,7 @@ class Inputs:
         return min(read, turns * limit) if limit else read
 
     def turns_read(self, policy: Policy, trace_id: str) -> int:
-        """First turns of a trace whose states are there, as runs with the same heads say, the stopped ones too."""
+        """How many first turns of a trace have stored states, according to runs with the same heads, including stopped ones."""
         if not self.reads(policy):
             return 0
         try:
@@ -52,7 +52,7 @@ class Inputs:
         return max((run.turns if run.status == "done" else run.read for run in runs), default=0)
 
     def embeds(self, policy: Policy, trace_id: str, size: TraceSize) -> dict[str, float]:
-        """Texts that a turn embeds: name -> characters in the mean."""
+        """Texts that a turn embeds: name -> mean number of characters."""
         if not isinstance(policy, Embeds):
             return {}
         if trace_id not in self._sizes:
@@ -60,7 +60,7 @@ class Inputs:
         return policy.embeds(*self._sizes[trace_id])
 
     def embedded(self, trace_id: str) -> set[str]:
-        """Names of the texts that the runs which are there embedded."""
+        """Names of the texts that finished runs of this profile have embedded."""
         own = self._factory.profile.name
         runs = [run for run in self._earlier(trace_id) if run.status == "done" and run.profile == own]
         return {name for run in runs for name in _texts_of(run.policy)}
@@ -69,7 +69,7 @@ class Inputs:
         return [run for run in self._runs_of(trace_id) if not is_sample(run)]
 
     def _task_and_block(self, trace_id: str, size: TraceSize) -> tuple[float, float]:
-        """Characters of the task, and of a block in the mean."""
+        """Characters of the task, and mean characters of a block."""
         try:
             found = self._factory.workspace.trace(trace_id)
         except LabError:
@@ -85,7 +85,7 @@ def texts(policy: Policy) -> set[str]:
 
 
 def _texts_of(name: str) -> set[str]:
-    """The same of a stored run; none of a policy of another version of the program."""
+    """The same for a stored run's policy; none if the policy comes from another version of the program."""
     try:
         return texts(parse_policy(name))
     except LabError:

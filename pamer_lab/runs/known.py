@@ -1,4 +1,4 @@
-"""How long turns took in runs and trials, which of these is most like a run to come, and a first guess where none is."""
+"""How long turns took in runs and trials, which of these is most similar to a coming run, and a first guess if none is."""
 
 import math
 import time
@@ -15,16 +15,16 @@ from pamer_lab.runs.trial import Trial
 from pamer_lab.runs.values import RunInfo
 
 TURN: dict[Need | Literal[""], float] = {"": 0.0005, "summariser": 0.005, "embedder": 0.008}
-"""Seconds a turn takes besides reading and embedding, by the heaviest thing a policy needs, on a machine with `REFERENCE`: first guesses
-for policies that never ran here."""
+"""Seconds of a turn, without reading and embedding, by the heaviest thing a policy needs, on a machine as fast as `REFERENCE`: first
+guesses for policies that never ran here."""
 REFERENCE, REFERENCE_TOKENS = 1.6e11, 500
-"""Operations a second of the matrix product where `TURN` was measured, on two cores, and tokens of a block there."""
+"""Where `TURN` was measured: operations per second of the matrix product on two cores, and tokens of a block."""
 COMMITS = 1
-"""Of a run that is stored at its end."""
+"""Commits of a run that is stored at its end."""
 RECENT = 60.0
-"""Seconds for which a trial speaks for the load of the machine."""
+"""Seconds for which a trial reflects the machine's current load."""
 MOST_LARGER = 20.0
-"""Times by which blocks count as larger at most; what a turn reads has limits."""
+"""Maximum ratio of block sizes that counts, since what a turn reads is limited."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Known:
     policy: str
     trace_id: str
     tokens: float
-    """Of a block, in the mean."""
+    """Mean tokens of a block."""
     seconds: float = 0.0
-    """Of a turn; 0: `run_id` knows."""
+    """Seconds of a turn; 0: the mean of the stored turns of `run_id`."""
     run_id: str = ""
     storing: float = 0.0
-    """Of the run's commits, which are not in `seconds`."""
+    """Seconds of the run's commits, which `seconds` does not include."""
     stretch: float = 0.0
-    """How much longer everything took then because other programs ran; 0: as now, or not known."""
+    """Factor by which other programs slowed everything down then; 0: as they do now, or unknown."""
 
     def is_of(self, policy: Policy, trace_id: str) -> bool:
         """Whether it was of this very policy on this very trace."""
@@ -49,14 +49,14 @@ class Known:
 
 
 def of_trial(trial: Trial, commit: float) -> Known:
-    """What a trial found; `commit`: seconds of one in this workspace, 0 where that is not known."""
+    """What a trial measured; `commit`: seconds of a commit in this workspace, 0 if unknown."""
     recent = time.time() - trial.at < RECENT
     storing = trial.commits * (commit or trial.commit)
     return Known(trial.policy, trial.trace_id, trial.tokens, trial.seconds, storing=storing, stretch=0.0 if recent else trial.stretch)
 
 
 def of_run(head: RunInfo, commit: float) -> Known:
-    """A run that read states knows its turns' own times; else everything that it took, but for its commits, is its turns'."""
+    """What a run measured: its turns' stored times if it read states or is unfinished, else all its time except its commits."""
     tokens = sum(head.block_tokens) / max(len(head.block_tokens), 1)
     if head.status != "done" or not head.turns or head.heads:
         return Known(head.policy, head.trace_id, tokens, run_id=head.run_id)
@@ -65,7 +65,7 @@ def of_run(head: RunInfo, commit: float) -> Known:
 
 
 class ByPolicy:
-    """What is known, found by the policy or its class without looking at everything."""
+    """Known times, indexed by the class of their policy."""
 
     def __init__(self, known: Iterable[Known]) -> None:
         self._found: defaultdict[str, list[Known]] = defaultdict(list)
@@ -80,9 +80,9 @@ class ByPolicy:
 
 
 def most_like(found: Sequence[Known], policy: Policy, trace_id: str, tokens: float) -> Known | None:
-    """The same policy on the same trace; else on the one whose blocks are most alike; else one of its class.
+    """The same policy on the same trace; else on the trace with the most similar block size; else a policy of the same class.
 
-    Among equals the newest, which comes last.
+    Ties go to the newest, which comes last.
     """
     ranked = [(_likeness(known, policy, trace_id), -_apart(known.tokens, tokens), number) for number, known in enumerate(found)]
     likeness, _, number = max(ranked, default=(0, 0.0, 0))
@@ -104,7 +104,7 @@ def _apart(tokens: float, other: float) -> float:
 
 
 def by_size(tokens: float, other: float) -> float:
-    """How much longer a turn takes with blocks of another size: half of it is the same at any size."""
+    """Factor on the time of a turn for blocks of another size: half of the time is the same at any size."""
     return 0.5 + 0.5 * min(tokens / other, MOST_LARGER) if other else 1.0
 
 

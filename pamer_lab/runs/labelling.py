@@ -1,6 +1,6 @@
-"""Labels by hindsight for many traces: what a worker of any engine does, and who hands out the traces.
+"""Hindsight labels for many traces: the worker, for any engine, and the function that gives traces to workers.
 
-A job is some traces, labelled and stored in one commit. Labels follow from trace and rule, so a job that is done again stores the same.
+A job is some traces, labelled and stored in one commit. Labels depend only on trace and rule, so a repeated job stores the same.
 """
 
 import threading
@@ -36,7 +36,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a worker tells its parent."""
+    """What a worker reports to its parent."""
 
     finished: bool = False
     again: str = ""

@@ -2,7 +2,7 @@
 
 Rewriting early history breaks this prefix, which is why fewer tokens can cost more. `cached_tokens` compares with the previous request
 alone and knows no provider. `PrefixTree` keeps all requests as a provider's cache does, and forgets what was not used within a lifetime.
-Raw parts are compared by what they are, and where two requests part, their texts character by character.
+Raw parts are compared by their keys, and where two requests diverge, their texts character by character.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -44,7 +44,7 @@ def rendered(item: Item) -> str:
 
 
 def counted_start(counter: TokenCounter, text: str) -> int:
-    """Tokens of a common start; recalled texts change one by one, so the same starts come again."""
+    """Tokens of a common start; recalled texts change one by one, so the same starts recur."""
     return _STARTS.one((counter.name, text), lambda: counter.count([text])[0])
 
 
@@ -68,7 +68,7 @@ Key = tuple[str, int | str]
 
 @dataclass(slots=True)
 class _Node:
-    """One piece of a request behind all pieces before it."""
+    """One piece of a request, after all pieces before it."""
 
     used: float | None = None
     """When a request last went through here."""
@@ -81,7 +81,7 @@ _text = itemgetter(0)
 
 
 class PrefixTree:
-    """The requests of one session as a prompt cache keeps them; each use of a prefix starts its lifetime again."""
+    """The requests of one session as a prompt cache keeps them; each use of a prefix renews its lifetime."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class PrefixTree:
         self._root = _Node()
 
     def send(self, pieces: Sequence[tuple[Key, int]], at: float | None) -> int:
-        """Tokens at the start of a request that earlier requests, still cached at that time, start with too; then the request is kept.
+        """Tokens of the longest start that a request shares with earlier ones still cached at that time; then keeps the request.
 
-        `at`: seconds on any clock; None where it is unknown, and then every earlier request counts as still cached.
+        `at`: seconds on any clock; None if unknown: every earlier request counts as still cached.
         """
         node, shared, place = self._root, 0, 0
         for key, tokens in pieces:
@@ -114,7 +114,7 @@ class PrefixTree:
         return at is None or node.used is None or at - node.used <= self._lifetime
 
     def _partly(self, node: _Node, pieces: Sequence[tuple[Key, int]], at: float | None) -> int:
-        """Tokens of the longest start that these pieces share with what was sent at their place, across the borders of pieces."""
+        """Tokens of the longest start that these pieces share with what was sent in their place, across piece boundaries."""
         texts = [*takewhile(bool, (self._text_of(key) for key, _ in pieces))]
         left, shared = self._longest(node, "".join(texts), at), 0
         for text, (_, tokens) in zip(texts, pieces, strict=False):
@@ -137,7 +137,7 @@ class PrefixTree:
                         longest = max(longest, len(common_start(rest, other)))
                         break
             found = max(found, begin + longest)
-            # A shorter piece that is a start of the text: what was sent behind it may go on as the text does.
+            # A shorter piece that the text starts with: what was sent after it may continue as the text does.
             start = rest[:longest]
             while start and (number := bisect_right(texts, start, key=_text) - 1) >= 0:
                 other = texts[number][0]

@@ -15,7 +15,7 @@ EDITS = ("compaction", "context_edit")
 
 
 def recorded_events(trace: Trace) -> list[dict[str, Any]]:
-    """Each event with the first decision point after it; `t` equals the number of turns when none does."""
+    """Each event with the first decision point after it; `t` equals the number of turns if there is none."""
     starts = [block.start for block in cut(trace.messages).blocks]
     return [
         {
@@ -32,7 +32,7 @@ def recorded_events(trace: Trace) -> list[dict[str, Any]]:
 
 
 def recorded_context(trace: Trace) -> list[int | None]:
-    """Input tokens, cached ones included, that the source recorded for each turn's request; None where it recorded none."""
+    """Input tokens, cached ones included, that the source recorded for each turn's request; None if it recorded none."""
     said = [trace.messages[block.start].usage for block in cut(trace.messages).blocks]
     return [usage.input_tokens or None if usage is not None else None for usage in said]
 
@@ -40,7 +40,7 @@ def recorded_context(trace: Trace) -> list[int | None]:
 def compactions(trace: Trace) -> list[dict[str, Any]]:
     """Turns before which the source changed its own context, with its size before and after.
 
-    Sizes are the event's own; where it has none, those of the requests around it (`"sizes": "usage"`).
+    Sizes are the event's own; if it has none, those of the requests around it (`"sizes": "usage"`).
     """
     sizes = recorded_context(trace)
     found = []

@@ -1,9 +1,9 @@
 """The tables of a run file after a scan for secrets: what is replaced is replaced everywhere, and everything still fits together.
 
-Raw blocks are named by the hash of their bytes, and a memory's id and checksum cover what it says. So a block or memory in which
-something is replaced gets the name of its new content, and whoever names it follows; elsewhere `memory check` finds nothing wrong, and the
-evidence audit correctly says that the block differs from the uploaded one. Token counts and vectors stay those of the original.
-Tables in which nothing is replaced are handed on as they are.
+Raw blocks are named by the hash of their bytes, and a memory's id and checksum cover its content. So a block or memory in which something
+is replaced gets the name of its new content, and every reference to it changes too; after an import, `memory check` finds nothing wrong,
+and the evidence audit correctly says that the block differs from the uploaded one. Token counts and vectors stay those of the original.
+Tables in which nothing is replaced are passed on unchanged.
 """
 
 import json
@@ -22,7 +22,7 @@ from pamer_lab.redaction import Scan
 WORDS = {"selections": "selection", "replay_texts": "text", "replay_turns": "turn", "replay_runs": "run"}
 """Table -> what a row of it is called in a finding's place."""
 NAMED = re.compile(r"[0-9a-f]{64}|m[0-9]{6,12}-[0-9a-f]{12}")
-"""What a raw block or memory may be called; one look at a text finds all of them, however many were renamed."""
+"""Names of raw blocks and memories; one search of a text finds all of them, however many were renamed."""
 Names = dict[str, str]
 """Old name -> new name, of raw blocks and memories."""
 
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def _blocks(table: pa.Table, scan: Scan, names: Names) -> pa.Table:
-    """Raw blocks; one that does not have its hash is damaged and stays here."""
+    """Raw blocks; damaged ones (hash mismatch) are not scanned, and are left out if any other block is renamed."""
     rows: dict[str, dict[str, Any]] = {}
     for row in table.to_pylist():
         if not is_intact(RawBlock(row["raw_hash"], row["body"])):

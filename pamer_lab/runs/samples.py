@@ -33,7 +33,7 @@ def is_sample(head: RunInfo) -> bool:
 
 
 def import_sample_runs(workspace: Workspace) -> list[str]:
-    """Add the recorded runs of traces that are here, marked as demo; returns the ids of those that were new."""
+    """Add the recorded runs of traces in the workspace, marked as demo; returns the ids of the new ones."""
     known = {row["trace_id"] for row in workspace.trace_rows()}
     before = {head.run_id for head in RunStore(workspace).heads()} if known else set()
     added: list[str] = []

@@ -1,7 +1,7 @@
 """Runs in the workspace: one row per run, one per turn, and each added text once per run.
 
 Order of writes: texts, then the turns that name them, so that a stored turn is always complete; the run's row is written before them as
-`running` and again when it ends, or, of a run that has ended by then, once behind them. A crash leaves the turns that were written, and
+`running` and again when it ends, or just once after them if the run has ended by then. A crash leaves the turns that were written, and
 the next replay of the same run continues after them. Rows are appended; `tidy` merges the small files that many appends leave.
 """
 
@@ -43,7 +43,7 @@ class RunStore:
         self.database.upsert(RUNS, [run_row(head)])
 
     def add_head(self, head: RunInfo) -> None:
-        """Write the row of a run that has none; where other machines write too, one may have come meanwhile."""
+        """Write the row of a run that has none; if other machines write too, one may have been added meanwhile."""
         if self.database.remote:
             self.put_head(head)
         else:
@@ -61,7 +61,7 @@ class RunStore:
             self._items[run_id] = turns[-1].items
 
     def _add(self, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
-        """New rows; where other machines may write the same run (its lease ran out while we slept), only those that are not there yet."""
+        """Add new rows; if other machines may write the same run (its lease ran out while we slept), only those not stored yet."""
         began = time.perf_counter()
         if self.database.remote:
             self.database.insert(spec, rows)
@@ -70,14 +70,14 @@ class RunStore:
         self.commits.append(time.perf_counter() - began)
 
     def heads(self, *, trace_id: str = "", run_ids: Iterable[str] | None = None, trace_ids: Iterable[str] | None = None) -> list[RunInfo]:
-        """Runs of the workspace, or of one trace or some, or those named; oldest first."""
+        """Runs of the workspace, of one or several traces, or with these ids; oldest first."""
         column, values = ("run_id", run_ids) if run_ids is not None else ("trace_id", trace_ids)
         if values is not None:
             return _decoded([row for part in in_parts(values) for row in self._rows(is_in(column, part))])
         return _decoded(self._rows(equals("trace_id", trace_id) if trace_id else ""))
 
     def some_heads(self, profile: str, where: str, most: int) -> list[RunInfo]:
-        """Some runs with a profile, however many there are; oldest first."""
+        """At most `most` runs with a profile that fit a filter; oldest first."""
         own = equals("profile", profile)
         return _decoded(self._rows(f"{own} AND {where}" if where else own, most))
 
@@ -103,7 +103,7 @@ class RunStore:
         return self.database.count(TURNS, equals("run_id", run_id)) if self.database.exists(TURNS) else 0
 
     def has(self, spec: TableSpec, run_id: str) -> bool:
-        """Whether one of the tables has something of a run; cheaper than reading it."""
+        """Whether a table has rows of a run; cheaper than reading them."""
         return self.database.exists(spec) and bool(self.database.count(spec, equals("run_id", run_id)))
 
     def last_turn(self, run_id: str) -> Turn | None:
@@ -114,20 +114,20 @@ class RunStore:
         return turn_of(rows[0], ()) if rows else None
 
     def first_turn(self, run_id: str, action: Action) -> int | None:
-        """The first turn at which a run did something; None where it never did."""
+        """The first turn at which a run took this action; None if it never did."""
         where = f"{equals('run_id', run_id)} AND {equals('action', action)}"
         rows = self.database.rows(TURNS, where=where, columns=["t"]) if self.database.exists(TURNS) else []
         return min((int(row["t"]) for row in rows), default=None)
 
     def seconds_per_turn(self, run_id: str) -> float:
-        """The mean over a run's stored turns; 0 where there are none."""
+        """The mean over a run's stored turns; 0 if there are none."""
         if not self.database.exists(TURNS):
             return 0.0
         seconds = self.database.arrow(TURNS, where=equals("run_id", run_id), columns=["seconds"])["seconds"].to_pylist()
         return sum(seconds) / len(seconds) if seconds else 0.0
 
     def policies_by_trace(self, trace_ids: Iterable[str] | None = None) -> dict[str, list[tuple[str, bool]]]:
-        """Policies each trace, or each of these, was replayed through, oldest run first, and whether to the end; each pair once."""
+        """Policies that each trace (or each of these) was replayed through, oldest run first, and whether to the end; each pair once."""
         found: dict[str, dict[tuple[str, bool], None]] = {}
         filters = [""] if trace_ids is None else [is_in("trace_id", part) for part in in_parts(trace_ids)]
         columns = ["trace_id", "policy", "status", "started"]
@@ -146,7 +146,7 @@ class RunStore:
         return {entry.memory_id: entry for entry in store.load(run.run_id).memories}
 
     def run(self, run_id: str) -> Run:
-        """A stored run; an unknown id is answered with what to do."""
+        """A stored run; the error for an unknown id says what to do."""
         head = self.head(run_id)
         if head is None:
             raise InputError(f"run {run_id!r} is not in this workspace; `pamer-lab replay` creates runs and prints their ids")
@@ -158,7 +158,7 @@ class RunStore:
         return [Run(head, tuple(turns[head.run_id])) for head in heads]
 
     def remove(self, run_id: str) -> None:
-        """Forget a run and its memories: its row first, so that no half run is ever listed. Audit rows and reviews stay."""
+        """Forget a run and its memories: its row first, so that no incomplete run is ever listed. Audit rows and reviews stay."""
         for spec in (RUNS, TURNS, TEXTS):
             if self.database.exists(spec):
                 self.database.delete(spec, equals("run_id", run_id))
@@ -167,7 +167,7 @@ class RunStore:
         self._items.pop(run_id, None)
 
     def forget_after(self, run_id: str, turns: int) -> None:
-        """Drop turns from number `turns` on (those behind a gap)."""
+        """Drop turns from number `turns` on (those after a gap)."""
         self._items.pop(run_id, None)
         if self.database.exists(TURNS):
             self.database.delete(TURNS, f"{equals('run_id', run_id)} AND t >= {int(turns)}")

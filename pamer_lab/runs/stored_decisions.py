@@ -17,7 +17,7 @@ from pamer_lab.prices import PriceTable, find_prices
 from pamer_lab.runs.values import Run
 
 HORIZON, WINDOW = 20, 128_000
-"""Of a gate that a question puts before a run that had none: turns, and the tokens a model takes."""
+"""Defaults of a gate that a question adds to a run that had none: turns, and tokens of the model's window."""
 SUMMARY_CAP = 1024
 """Tokens assumed for a recalled summary where the stored run has recalled none."""
 
@@ -69,12 +69,12 @@ class StoredDecisions:
         return found
 
     def idle(self, t: int) -> float | None:
-        """Seconds since the request before, by the trace's timestamps."""
+        """Seconds since the previous request, by the trace's timestamps."""
         times = self.run.head.times
         return times[t] - times[t - 1] if t and len(times) > t else None
 
     def before(self, t: int, covered: int, window: int, held: float) -> dict[str, int]:
-        """What the gate is asked about: tokens that would leave, tokens behind them, appended memory, and the request without the edit."""
+        """What the gate is asked about: tokens that would leave, tokens after them, appended memory, and the request without the edit."""
         blocks, removed = int(self.raw[t]) - int(covered), max(0, int(window) - int(covered))
         kept = round(held)
         return {"removed": removed, "behind": blocks - removed - self.head_tokens, "appended": kept, "tokens": blocks + kept}
@@ -86,7 +86,7 @@ class StoredDecisions:
 
     @cached_property
     def shorter_ends(self) -> list[int]:
-        """Where the range ended that a stored turn compressed after failures; the number of blocks where it took all of the candidate."""
+        """End of the shorter range that a stored turn compressed after failures; the number of blocks if it took all of the candidate."""
         windows, most = self.windows(self.rule["retained"]), len(self.numbers) - 1
         ends = [max((last for _, last in turn.stored), default=0) if turn.action == "compress" else most for turn in self.run.turns]
         return [end if self.numbers[end] < self.numbers[window] else most for end, window in zip(ends, windows, strict=True)]
@@ -116,7 +116,7 @@ class StoredDecisions:
 
     @cached_property
     def held_by_age(self) -> list[float]:
-        """Mean tokens of appended memory so many turns after a compression, over the stored run; empty where it has none."""
+        """Mean tokens of appended memory by turns since the last compression, over the stored run; empty if it has none."""
         ages: list[list[int]] = []
         age, started = 0, False
         for turn in self.run.turns:

@@ -20,7 +20,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import StoredTrace, Workspace
 
 REWRITTEN = "rewritten_at"
-"""The turn, in a trace's facts, at which its client had rewritten the history that came before."""
+"""Key in a trace's `meta`: the turn at which its client had rewritten the earlier history."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Timeline:
     trace: Trace
     pieces: Cut
     turns: int
-    """Decision points that are replayed: all of the trace's, or the first ones up to a stated limit."""
+    """Decision points that are replayed: all of the trace's, or the first ones up to a limit."""
     cumulative: tuple[int, ...]
     """Tokens of the first 0, 1, ... blocks."""
     prefix_tokens: int
@@ -40,7 +40,7 @@ class Timeline:
     tokenizer: str
     kind: CountKind
     times: tuple[float, ...] = ()
-    """When each request was sent, in seconds; empty where the trace has no timestamps."""
+    """When each request was sent, in seconds; empty if the trace has no timestamps."""
 
     @property
     def block_tokens(self) -> list[int]:
@@ -75,7 +75,7 @@ def stored_timeline(stored: StoredTrace, profile: str, workspace: Workspace) -> 
 
 
 def recorded_timeline(trace: Trace, run: Run) -> Timeline:
-    """A trace laid out with the counts that a run recorded, for where its tokenizer is not on this machine."""
+    """A trace laid out with the counts that a run recorded, for when its tokenizer is not on this machine."""
     head, pieces = run.head, cut(trace.messages)
     if len(head.block_tokens) != len(pieces.blocks) or len(run.turns) != len(pieces.blocks):
         raise InputError(
@@ -96,7 +96,7 @@ def recorded_timeline(trace: Trace, run: Run) -> Timeline:
 
 
 def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts: Sequence[int] | None = None) -> Timeline:
-    """Count a trace; `counts` are its messages' counts by the same tokenizer where they are known already."""
+    """Count a trace; `counts`: its messages' counts by the same tokenizer, if known already."""
     pieces = cut(trace.messages)
     counted = list(counts) if counts is not None else tokens.counts(trace.messages)
     sums = [0, *accumulate(counted)]
@@ -116,7 +116,7 @@ def lay_out(trace: Trace, tokens: MessageTokens, *, turn_limit: int = 0, counts:
 
 
 def request_times(trace: Trace, turns: int) -> tuple[float, ...]:
-    """When each request was sent, by the newest timestamp before its answer, or the answer's own; none where the trace has none.
+    """When each request was sent, by the newest timestamp before its answer, or the answer's own; empty if the trace has none.
 
     A request without a time counts as sent with the one before it, and time never runs backwards.
     """

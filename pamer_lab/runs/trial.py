@@ -1,7 +1,7 @@
-"""How long a policy's turns take on this machine, by trying it: the first turns of a trace, for a moment, in memory.
+"""How long a policy's turns take on this machine, measured by a short trial on the first turns of a trace.
 
-For policies that need no model. A trial works as a run does, and stores its turns in a store of its own, removed afterwards; what it found
-is kept in the workspace's `trials.json`, so that asking again costs nothing and a run can be compared with what was said before it.
+For policies that need no model. A trial works like a run, but stores its turns in a temporary store; its result is kept in the workspace's
+`trials.json`, so that asking again costs nothing and a run can be compared with its estimate.
 """
 
 import gc
@@ -34,19 +34,19 @@ from pamer_lab.workspace import Workspace
 
 FILE = "trials.json"
 KEPT = 500
-"""Trials that are remembered; the oldest are forgotten."""
+"""Number of trials kept; the oldest are dropped."""
 MOST = 2.0
-"""Seconds that all trials of one estimate take together, about: of each policy on one trace, and of them on other traces."""
+"""Seconds, roughly, for each of an estimate's two rounds of trials: every policy on one trace, then on other traces."""
 LEAST = 0.02
-"""Seconds of a trial on another trace; of many traces only so many are tried."""
+"""Minimum seconds of a trial on another trace, which limits how many traces are tried."""
 ALONE = 1.0
-"""Seconds that one of them takes, about."""
+"""Maximum seconds planned for one trial."""
 LONGER, SHARE = 2.5, 0.25
-"""A trial takes at most so many times its seconds: where it reaches the end in them, or is less than this share of the run."""
+"""A trial may take up to `LONGER` times its seconds if that completes the run, or until it has covered `SHARE` of the run's time."""
 LEAST_TURNS = 4
-"""Turns from which a trial means something."""
+"""Minimum number of turns for a meaningful trial."""
 NEWEST = 20
-"""Turns of a trial that the others count like, at least: policies that work every few turns do so several times in them."""
+"""Minimum number of newest turns to extrapolate from, up to half of a trial: policies that act every few turns do so several times."""
 
 Clock = Callable[[], float]
 Pair = tuple[Policy, str]
@@ -55,27 +55,27 @@ Pair = tuple[Policy, str]
 
 @dataclass(frozen=True)
 class Trial:
-    """What was found, and for which replay."""
+    """What a trial measured, and for which replay."""
 
     profile: str
     policy: str
     trace_id: str
     seconds: float
-    """Of a turn, as the mean over the complete trace."""
+    """Mean seconds of a turn over the complete trace."""
     tokens: float
-    """Of a block, as the mean over the complete trace."""
+    """Mean tokens of a block over the complete trace."""
     commits: int = 0
-    """Of a run that is stored at its end; texts that turns name are a commit of their own."""
+    """Commits of a run that is stored at its end; texts that its turns refer to are a separate commit."""
     commit: float = 0.0
-    """Seconds of one, as the median over those of all policies that were tried together, in a new store."""
+    """Seconds of one commit to a new store: the median over all policies tried together."""
     stretch: float = 0.0
-    """How much longer the trials took than they computed, because other programs ran."""
+    """Ratio of the trials' wall time to their processor time; above 1 where other programs ran."""
     at: float = 0.0
-    """When it was, in seconds since 1970."""
+    """When it ended, in seconds since 1970."""
 
 
 class Taken(NamedTuple):
-    """Time and processor time."""
+    """Wall time and processor time, in seconds."""
 
     wall: float
     cpu: float
@@ -89,28 +89,28 @@ class Taken(NamedTuple):
 
 
 def stretched(taken: Sequence[Taken]) -> float:
-    """How much longer trials took than they computed."""
+    """Ratio of the trials' wall time to their processor time, at least 1."""
     wall, cpu = (sum(one) for one in zip(*taken, strict=True)) if taken else (0.0, 0.0)
     return max(1.0, wall / cpu) if cpu else 1.0
 
 
 def evened(taken: Sequence[Taken]) -> list[float]:
-    """For each trial, what its time is to be multiplied by so that all waited for a processor alike: other programs interrupt a few of
-    many short trials for long, and will interrupt other runs. The times still add up to what all took."""
+    """For each trial, the factor on its time that spreads the waiting for a processor evenly: other programs delay a few of many short
+    trials for long, and will delay other runs. The sum of the times stays the same."""
     wall, cpu = (sum(one) for one in zip(*taken, strict=True)) if taken else (0.0, 0.0)
     waited = wall / cpu if cpu else 1.0
     return [waited * one.cpu / one.wall if one.wall and cpu else 1.0 for one in taken]
 
 
 def try_policies(waiting: Sequence[Pair], others: Sequence[Pair], factory: Factory) -> list[Trial]:
-    """Try policies on traces one after another and remember what was found; those that do not run are left out.
+    """Try policies on traces one after another and remember the results; policies that cannot run are left out.
 
-    As in a batch, a policy finds what those before it have read and summarised; the batch itself finds none of it. Policies that write
-    summaries come last, with the time that the others leave: they take most of it. `others`: tried as long as there is time.
+    As in a batch, a policy reuses what those before it have read and summarised; the batch itself reuses none of it. Policies that write
+    summaries come last and get the remaining time, since they take most of it. `others`: tried while there is time.
     """
     found: list[tuple[Trial, Taken]] = []
     apart = _apart(factory)
-    gc.freeze()  # as a worker does, so that garbage costs a trial what it costs a run
+    gc.freeze()  # as in a worker, so that garbage collection costs a trial what it costs a run
     with TemporaryDirectory(prefix="pamer-lab-", ignore_cleanup_errors=True) as folder:
         store = RunStore(Workspace(folder))
         for pairs, least in ((waiting, 0.0), (others, LEAST)):
@@ -133,14 +133,14 @@ def try_policies(waiting: Sequence[Pair], others: Sequence[Pair], factory: Facto
 
 
 def _weights(pairs: Sequence[Pair], tried: Sequence[Trial]) -> list[float]:
-    """How the time is divided among trials: by what a turn of each policy took on another trace; equally where that is not known."""
+    """How the time is divided among trials: by what a turn of each policy took in an earlier one, or their mean if it is unknown."""
     seconds = {trial.policy: trial.seconds for trial in tried}
     usual = statistics.mean(seconds.values()) if seconds else 1.0
     return [seconds.get(policy.name, usual) for policy, _ in pairs]
 
 
 def try_policy(policy: Policy, trace_id: str, factory: Factory, seconds: float, store: RunStore) -> tuple[Trial, Taken] | None:
-    """Replay a trace's first turns for so many seconds, and store them elsewhere; what the turns took. None: the policy does not run."""
+    """Replay a trace's first turns for about `seconds`, into `store`: the trial and the time it took, or None if the policy cannot run."""
     try:
         line = stored_timeline(factory.workspace.trace(trace_id), factory.profile.name, factory.workspace)
         if line.turns < 1 or (isinstance(policy, PlainPolicy) and policy.refuses(line.trace)):
@@ -159,8 +159,8 @@ def turn_seconds(
 ) -> tuple[float, list[Turn]]:
     """Mean seconds of a turn over the complete trace, and the turns of the trial.
 
-    A trial that reaches the end has measured it. Otherwise the turns after it count like its newest: many policies do more as a trace
-    grows, up to their budgets, and some do less behind them.
+    A trial that reaches the end has measured it. Otherwise the remaining turns count like the newest ones: many policies do more as a
+    trace grows, until they reach their budgets, and some do less after that.
     """
     marks, turns = [began := clock()], list[Turn]()
     for turn in replay_turns(line, policy, resources):
@@ -178,25 +178,25 @@ def turn_seconds(
 
 
 def newest_turns(turns: int) -> int:
-    """Of so many turns, the newest by which those to come are estimated."""
+    """How many of `turns` turns, the newest ones, to estimate the coming ones from."""
     return max(1, turns // 4, min(turns // 2, NEWEST))
 
 
 def _enough(run: float, seconds: float) -> float:
-    """How long a trial of about so many seconds goes on, if the run would take `run`."""
+    """Seconds after which a trial of about `seconds` ends, if the complete run would take `run`."""
     most = LONGER * seconds
     return most if run <= most else min(most, max(seconds, SHARE * run))
 
 
 def commits_of(turns: Sequence[Turn], store: RunStore) -> int:
-    """Store a trial's turns as a short run does; how many commits that took."""
+    """Store a trial's turns as a short run does; returns the number of commits."""
     before = len(store.commits)
     store.add_turns(f"trial-{before}", turns)
     return len(store.commits) - before
 
 
 def _apart(factory: Factory) -> Factory:
-    """The factory with counts and summaries of its own, so that neither the trial nor the run finds what the other has made."""
+    """The factory with separate counts and summaries, so that neither a trial nor a run reuses what the other has made."""
     parts = replace(factory.parts, tokens=factory.tokens.apart())
     if isinstance(parts.summariser, CachedSummariser):
         parts = replace(parts, summariser=CachedSummariser(parts.summariser.inner))
@@ -204,7 +204,7 @@ def _apart(factory: Factory) -> Factory:
 
 
 def trials(folder: Path) -> list[Trial]:
-    """What earlier trials in a workspace found, oldest first."""
+    """Earlier trials in a workspace, oldest first."""
     try:
         return msgspec.json.decode(read_file(folder / FILE), type=list[Trial])
     except (LabError, OSError, msgspec.MsgspecError):
@@ -212,7 +212,7 @@ def trials(folder: Path) -> list[Trial]:
 
 
 def _remember(folder: Path, found: Sequence[Trial]) -> None:
-    """Keep what was found; a workspace that cannot be written keeps nothing."""
+    """Keep the results; nothing is kept if the workspace cannot be written."""
     if reviewer_mode() or not found:
         return
     kept = {(trial.profile, trial.policy, trial.trace_id): trial for trial in [*trials(folder), *found]}

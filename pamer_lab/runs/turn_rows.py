@@ -1,7 +1,7 @@
 """How a run's turns are stored: a row per turn, and each added text once per run.
 
-A turn's items are stored from the first one on that differs from the turn before, with a number in front: how many it starts with as
-that one did. Later ones that stayed are stored as their places there. A long run thus grows with its turns. Reads and writes nothing.
+A turn stores how many items at its start equal the previous turn's, then its items from there on; later items that stayed are stored as
+their positions in the previous turn, so that a run's size grows only with what changes. Reads and writes nothing.
 """
 
 import hashlib
@@ -42,10 +42,10 @@ TEXTS = TableSpec(
     schema=pa.schema([("run_id", pa.string()), ("text_id", pa.string()), ("text", pa.large_string())]),
 )
 StoredItems = tuple[int | Item | Span, ...]
-"""A turn's items as they are stored. A number comes first where so many are those that the turn before starts with; a span stands for
-items of that turn, from the first place up to, not including, the second."""
+"""A turn's items as they are stored. A leading number says how many items the turn shares with the start of the previous one; a span means
+items of that turn, from the first position up to, not including, the second."""
 LEAST_STAYED = 4
-"""Items in a row that are stored as a span."""
+"""Minimum number of items in a row to store as a span."""
 
 
 def text_id(text: str) -> str:
@@ -61,10 +61,10 @@ def packed(run_id: str, turns: Sequence[Turn]) -> pa.Table:
 def turn_rows(
     run_id: str, turns: Sequence[Turn], previous: tuple[Item, ...], known: set[str]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Rows of turns that follow each other, `previous` being the items before them; and their texts that are not known, by name."""
+    """Rows of consecutive turns, `previous` being the items before them; and those of their texts that are not `known`, by name."""
     rows: list[dict[str, Any]] = []
     fresh: dict[str, str] = {}
-    named: dict[str, tuple[Item, Item]] = {}  # text -> the item that had it last, and as it is stored: most stay from turn to turn
+    named: dict[str, tuple[Item, Item]] = {}  # text -> the last item with it, and its stored form: most stay from turn to turn
     for turn in turns:
         same = shared_start(previous, turn.items) if turn.t else 0
         items: list[int | Item | Span] = [same] if same else []
@@ -84,7 +84,7 @@ def turn_rows(
 
 
 def _changed(previous: Sequence[Item], items: Sequence[Item], start: int) -> Iterator[Item | Span]:
-    """Items from `start` on; several in a row that the turn before has too are their places there."""
+    """Items from `start` on; several in a row that the previous turn has too become their positions there."""
     if len(items) - start < LEAST_STAYED:
         yield from items[start:]
         return
@@ -110,7 +110,7 @@ def _row(run_id: str, turn: Turn, items: list[int | Item | Span]) -> dict[str, A
 
 
 def unpacked(body: bytes, previous: tuple[Item, ...], texts: dict[str, str]) -> tuple[Item, ...]:
-    """The items of a turn, given those of the turn before; their texts too where those are given."""
+    """The items of a turn, given those of the previous turn; with their texts if `texts` are given."""
     items: list[Item] = []
     for entry in spelled(msgspec.msgpack.decode(body, type=StoredItems)):
         if not isinstance(entry, Item):
@@ -123,7 +123,7 @@ def unpacked(body: bytes, previous: tuple[Item, ...], texts: dict[str, str]) -> 
 
 
 def spelled(stored: StoredItems) -> list[Item | Span]:
-    """Stored items with the number in front as a span; numbers elsewhere are not items."""
+    """Stored items with the leading number as a span; other numbers are not items and are dropped."""
     start = [(0, stored[0])] if stored and isinstance(stored[0], int) else []
     return [*start, *(entry for entry in stored if not isinstance(entry, int))]
 

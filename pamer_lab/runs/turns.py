@@ -17,7 +17,7 @@ from pamer_lab.runs.timeline import Timeline
 from pamer_lab.runs.values import Turn
 
 FIRST_PIECE = 16
-"""Turns whose states are read before the first of them."""
+"""Turns whose states are read before the first turn comes."""
 
 
 def replay_turns(
@@ -29,7 +29,7 @@ def replay_turns(
     progress: OnProgress | None = None,
     cancelled: Cancel | None = None,
 ) -> Iterator[Turn]:
-    """The turns after the known ones, each checked against the ledger; stores nothing of its own.
+    """The turns after the known ones, each checked against the ledger; stores nothing.
 
     `progress`, `cancelled`: for the states that are read ahead.
     """
@@ -57,7 +57,7 @@ def pieces(start: int, end: int, size: int = FIRST_PIECE) -> Iterator[range]:
 
 
 def _of_all(timeline: Timeline, start: int, piece: range, progress: OnProgress) -> OnProgress:
-    """Turns the progress of a piece into that of all turns from `start` on, in tokens of the trace: each block is read equally often."""
+    """Converts the progress of a piece to that of all turns from `start` on, in tokens of the trace: each block is read equally often."""
     read = [timeline.cumulative[t] - timeline.cumulative[start] for t in (piece.start, piece.stop, timeline.turns)]
 
     def report(own: Progress) -> None:

@@ -99,12 +99,12 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _number(stayed: Sequence[Span], own: int) -> int:
-    """Items of a turn: those of the turn before and its own."""
+    """Number of a turn's items: those taken from the previous turn, and its own."""
     return own + sum(last - first for first, last in stayed)
 
 
 def _turn(row: dict[str, Any], texts: set[tuple[str, str]], path: str) -> tuple[list[Span], int]:
-    """Checks a turn and says which items it takes from the turn before and how many it has of its own."""
+    """Checks a turn; returns the spans of items it takes from the previous turn, and how many items are its own."""
     where = f"run {row['run_id']}, turn {row['t']}"
     states = row["states"] or ""
     if row["action"] not in get_args(Action) or not set(states) <= LETTERS.keys():

@@ -73,16 +73,16 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     demo: bool = False
     heads: dict[str, str] = field(default_factory=dict)
-    """Name, hash, model, layer and hint of the heads that voted; empty where none did."""
+    """Name, hash, model, layer and hint of the heads that voted; empty if none did."""
     times: tuple[float, ...] = ()
-    """When each request was sent, in seconds, by the trace's timestamps; empty where it has none."""
+    """When each request was sent, in seconds, by the trace's timestamps; empty if it has none."""
     estimated: float = 0.0
-    """Seconds the run was expected to take when it started, models loaded; one that was continued: what it had taken, and the rest. Where
-    nothing like it was measured here before, by the pace of its own first turns."""
+    """Seconds the run was expected to take when it started, with its models loaded; for a continued run, what it had taken plus the rest.
+    A guess is corrected by the pace of the run's own first turns."""
     taken: float = 0.0
     """Seconds it took, without loading models."""
     read: int = 0
-    """First turns whose states were read before the run was stopped."""
+    """Number of first turns whose states were read before the run was stopped."""
 
 
 class Run(Struct, frozen=True):

@@ -34,13 +34,13 @@ class Changes:
     vote: int | None = None
     """Heads that must agree."""
     minimum: int | None = None
-    """Least tokens of a candidate."""
+    """Minimum tokens of a candidate."""
     retained: int | None = None
     """Complete blocks kept. The logits remain those of the stored window, so decisions are approximate and say so."""
     horizon: int | None = None
-    """Turns within which an edit must pay back; puts the priced gate before a run that had none."""
+    """Turns within which an edit must pay back; adds the priced gate to a run that had none."""
     prices: PriceTable | None = None
-    """Prices of that gate; puts it before a run that had none."""
+    """Prices of that gate; adds it to a run that had none."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class WhatIf:
 
 
 class WhatIfRun(StoredDecisions):
-    """A stored run that can be asked."""
+    """A stored run that answers what-if questions."""
 
     def ask(self, changes: Changes | None = None) -> WhatIf:
         """Decide every turn again under changed settings."""
@@ -109,7 +109,7 @@ class WhatIfRun(StoredDecisions):
 
     @cached_property
     def verified(self) -> tuple[int, int]:
-        """How many stored decisions and token counts come out again with unchanged settings, of how many."""
+        """For how many turns unchanged settings reproduce the stored decision and token count; and the number of turns."""
         again = self.ask()
         equal = np.array(again.actions) == np.array(self.actions)
         return int(np.sum(equal & (again.active_tokens == self.active))), len(self.actions)
@@ -227,7 +227,7 @@ class _Pass:
         self.active[t] = raw - removed
 
     def _held(self, age: int, memories: int) -> float:
-        """About the tokens of appended memory so many turns after a compression."""
+        """Estimated tokens of appended memory `age` turns after a compression."""
         known = self.given.held_by_age
         if not memories or not age or not self.given.appends:
             return 0.0
@@ -237,5 +237,5 @@ class _Pass:
 
 
 def what_if(run: Run) -> WhatIfRun | None:
-    """A run ready to be asked; None where no rule decided it, so that there is nothing to change."""
+    """A run ready for questions; None if no rule decided it or it has no turns, so that there is nothing to change."""
     return WhatIfRun(run) if isinstance(run.head.settings.get("rule"), dict) and run.turns else None

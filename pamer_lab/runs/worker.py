@@ -1,4 +1,4 @@
-"""What a worker of any engine does to replay: one trace through some policies; and how many workers there are.
+"""The replay worker, for any engine: one trace through some policies; and how many workers to start.
 
 It can be killed at any moment: finished turns are in the store. A run that is interrupted is marked as cancelled.
 """
@@ -27,12 +27,12 @@ from pamer_lab.workspace import Workspace
 REPORT_EVERY = 0.2
 """Seconds between two progress lines."""
 WORTH_WORKERS = 10.0
-"""Seconds of work from which worker processes are started; that takes a few seconds."""
+"""Minimum seconds of work for starting worker processes, which takes a few seconds itself."""
 
 
 def default_processes(policies: Sequence[str], traces: int, seconds: float, engine: Engine | None = None) -> int:
-    """Worker processes where the caller names none: one for policies with models, which share the model and all cores; the others compute
-    in one thread each, and in this process where it would be done before workers have started. On a cluster as many as fit."""
+    """Worker processes if the caller names none. 0, this process, for policies with models, which share the model and all cores, and for
+    work that would end before workers had started; else one single-threaded worker per core. On a cluster, as many as fit."""
     if engine is not None and engine.name != "local":
         return min(traces, engine.capacity())
     if any(map(runs_a_model, policies)) or traces < 2 or seconds < WORTH_WORKERS:
@@ -58,19 +58,19 @@ class Job(msgspec.Struct, frozen=True):
     fresh: bool = False
     heads: str = ""
     batch: str = ""
-    """Names the batch; the run that a lost worker of it left belongs to whoever goes on."""
+    """Names the batch; any of its workers may take over a run that a lost one left."""
     expected: dict[str, float] = {}
-    """Seconds by policy, where whoever gives the job knows them."""
+    """Expected seconds by policy, where they are known."""
     guessed: tuple[str, ...] = ()
-    """Policies whose seconds are those of another trace."""
+    """Policies whose expected seconds are a guess, not measured on this trace."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a worker tells its parent."""
+    """What a worker reports to its parent."""
 
     policy: str = ""
     done: int = 0
-    """Turns of this run that are there."""
+    """Turns of this run that are done."""
     run_id: str = ""
     """Set when the run ended."""
     status: str = ""
@@ -78,17 +78,17 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     doing: str = ""
     """What it does before the next turn, in words; empty while turns come."""
     finished: bool = False
-    """The complete job ended."""
+    """The job has ended."""
     read: int = 0
-    """Tokens of the trace whose states are computed, while the next ones are."""
+    """Tokens of the trace whose states have been read, while more are being read."""
     to_read: int = 0
     again: str = ""
-    """Why the job is worth another attempt: a fault of the store, which may pass."""
+    """Why the job should be tried again: a storage fault, which may pass."""
 
 
 def work(job: Job, tell: Any) -> None:
-    """Replay one job, telling of turns and ends; an error in one policy does not stop the others."""
-    gc.freeze()  # what is loaded now stays; looking through it again takes longer than a short run
+    """Replay one job, reporting turns and ends; an error in one policy does not stop the others."""
+    gc.freeze()  # what is loaded now stays; scanning it for garbage takes longer than a short run
     workspace = _opened(job.workspace, job.batch)
     for policy in job.policies:
         last = 0.0

@@ -1,8 +1,8 @@
-"""Large uploads, and paths that a visitor names, read and counted in a process of their own: `python -m pamer_lab.workspace.apart`.
+"""Large uploads, and paths that a visitor names, read and counted in a separate process: `python -m pamer_lab.workspace.apart`.
 
-A file that needs too much memory then ends that process, not the dashboard. The process
-is ended when it uses more than a stated amount of memory, and the system ends it first when memory runs out. A few work at a time, so that
-one long import does not keep every other visitor waiting, and together they may use no more than a share of the computer's memory.
+A file that needs too much memory then ends that process, not the dashboard: it is killed at its memory limit, and is the first that the
+system kills when memory runs out. A few may run at a time, so that one long import does not keep every other visitor waiting, and together
+they may use no more than a share of the computer's memory.
 Input: one line of JSON for the request, then for each file a line with name and size, and its bytes. Output: one line of JSON.
 """
 
@@ -29,11 +29,11 @@ from pamer_lab.workspace.ingest import Imported, import_paths, import_uploads
 from pamer_lab.workspace.store import Workspace
 
 SMALL_BYTES = 4_000_000
-"""JSON of at most so many bytes is read in this process, which is faster by the time a process takes to start."""
+"""JSON up to this many bytes is read in this process, which saves the time to start another."""
 JSON_STARTS = (b"{", b"[")
 BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 TIMES_FILE = 10
-"""Bytes of memory per byte of a plain file that reading it may take."""
+"""Bytes of memory that reading may take per byte of a plain file."""
 FREE_MEMORY = 600_000_000
 """Bytes that any import may take; the program with its libraries takes 200 to 300 MB."""
 WATCH_SECONDS = 0.05
@@ -43,15 +43,15 @@ MOST_SECONDS = 600.0
 """Time that one import may take; 200 MB take about one minute."""
 
 MOST_AT_ONCE = 3
-"""Imports at work at one time, however many visitors ask."""
+"""Imports running at the same time, however many visitors ask."""
 MEMORY_SHARE = 0.5
-"""Of the computer's memory, what all imports at work may use together; one of them may always work."""
+"""Share of the computer's memory that all running imports may use together; a single one may always run."""
 WAIT_SECONDS = 1.0
-"""Time between two words to a visitor who waits."""
+"""Time between two messages to a waiting visitor."""
 
 
 class Places:
-    """Places for imports at work: so many, and so much memory together. Who finds none free waits; of those that fit, the first is next."""
+    """Places for running imports, limited in number and in total memory; others wait, and the first of them that fits is next."""
 
     def __init__(self, most: int, memory: int) -> None:
         self._most, self._memory = most, memory
@@ -115,9 +115,9 @@ class Answer(msgspec.Struct, frozen=True):
 def import_files_apart(
     files: Sequence[tuple[str, bytes]], workspace: Workspace, *, small: int = SMALL_BYTES, on_wait: Callable[[], object] = lambda: None
 ) -> Imported:
-    """Import uploads; what is large, or no plain JSON and may become more than it is, is read in a process of its own.
+    """Import uploads; what is large, or not plain JSON and may expand, is read in a separate process.
 
-    `on_wait` is called where other imports must end first.
+    `on_wait` is called while other imports must end first.
     """
     total = sum(len(data) for _, data in files)
     plain = all(data[:100].lstrip(BEFORE_JSON).startswith(JSON_STARTS) for _, data in files)
@@ -130,7 +130,7 @@ def import_files_apart(
 def import_paths_apart(
     paths: Sequence[str], workspace: Workspace, roots: Sequence[Path], *, on_wait: Callable[[], object] = lambda: None
 ) -> Imported:
-    """Import files and folders of this machine that lie below one of `roots`, in a process of its own."""
+    """Import files and folders of this machine that lie below one of `roots`, in a separate process."""
     memory = TIMES_FILE * ReadLimits.from_environment().max_bytes + FREE_MEMORY
     return _ask(Request(str(workspace.path.absolute()), tuple(paths), tuple(map(str, roots))), (), memory, on_wait)
 
@@ -190,7 +190,7 @@ def _files(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def _watch(process: "subprocess.Popen[bytes]", memory: int, end: float) -> None:
-    """End the process when it uses more than `memory` bytes, or at its end in monotonic time."""
+    """End the process when it uses more than `memory` bytes, or when monotonic time reaches `end`."""
     statm = Path(f"/proc/{process.pid}/statm")
     with contextlib.suppress(OSError, IndexError):  # it has ended, or this is not Linux
         while process.poll() is None:

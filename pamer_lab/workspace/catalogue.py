@@ -1,6 +1,6 @@
 """Filtered lists of traces, of bounded length; LanceDB does the filtering.
 
-Filters become SQL, counts are the store's own, and never more than `MOST` rows are read, however many traces there are. Where more fit,
+Filters become SQL, counts are the store's own, and never more than `MOST` rows are read, however many traces there are. If more fit,
 those that were stored last are listed.
 """
 
@@ -32,7 +32,7 @@ class Filters:
     """Which traces are wanted; the defaults leave none out."""
 
     words: str = ""
-    """A text in one of the `searched` columns, in upper or lower case."""
+    """A text to find in one of the `searched` columns, ignoring case."""
     searched: tuple[str, ...] = ("name", "question_id", "task_id", "model", "trace_id")
     formats: Collection[str] = ()
     turns: tuple[float, float] = (0, float("inf"))
@@ -44,7 +44,7 @@ class Filters:
 
     @property
     def where(self) -> str:
-        """As the store's filter; empty where every trace fits."""
+        """The filters as SQL; empty if every trace fits."""
         parts = [is_in("format", sorted(self.formats))] if self.formats else []
         for column, (low, high) in (("turns", self.turns), ("tokens", self.tokens)):
             parts += ["false"] if low == float("inf") else [f"{column} >= {int(low)}"] if low > 0 else []
@@ -68,12 +68,12 @@ class Listed:
 
     @property
     def complete(self) -> bool:
-        """Every trace that fits is listed."""
+        """Whether every trace that fits is listed."""
         return self.fitting == len(self.rows)
 
 
 def listed(workspace: Workspace, where: str = "", most: int = MOST) -> Listed:
-    """The traces that fit a filter (`Filters.where`); where more than `most` do, the last stored of them."""
+    """The traces that fit a filter (`Filters.where`); if more than `most` do, the last stored of them."""
     database = workspace.database
     if not workspace.path.exists() or not database.exists(TRACES):
         return Listed((), 0, 0)

@@ -28,11 +28,11 @@ DEMO_FOLDER = app_folder() / "sample_traces" / "demo"
 
 @dataclass
 class Imported:
-    """What one import came to."""
+    """The result of one import."""
 
     traces: list[dict[str, Any]] = field(default_factory=list)
     """Summary rows, each with its `warnings` as a list of place, text and kind, the `confidence` in its format, and what was `not_read` of
-    it (lines and parts that no rule takes, and what came out empty)."""
+    it (lines and parts that no rule reads, and what came out empty)."""
     rejected: list[Rejection] = field(default_factory=list)
     known: int = 0
     """How many of the traces were in the workspace before."""
@@ -61,14 +61,14 @@ def import_paths(
 
 
 def not_read(trace: Trace) -> list[str]:
-    """What of a file is not in its trace: types of lines and parts with their numbers, and what came out empty."""
+    """What a trace lacks of its file: types of lines and parts with their counts, and what came out empty."""
     others = trace.meta.get("other_lines")
     kinds = [f"{kind} ({count:,})" for kind, count in others.items() if isinstance(count, int)] if isinstance(others, dict) else []
     return kinds + [warning.text for warning in trace.warnings if warning.kind == "empty"]
 
 
 def files_of(result: Imported) -> list[dict[str, Any]]:
-    """What each file came to: format, confidence, traces, turns, calls, results, tokens, and what was not read."""
+    """A summary of each file: format, confidence, traces, turns, calls, results, tokens, and what was not read."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in result.traces:
         groups.setdefault(row["path"] or row["name"], []).append(row)
@@ -134,7 +134,7 @@ def store_items(
     facts: list[dict[str, Any]] = []
 
     def drained() -> Iterator[Trace]:
-        """The batch without keeping it: a trace's row is all that is left of it while it is stored."""
+        """The traces of the batch, which is emptied on the way, so that it does not keep them in memory."""
         while batch:
             trace = batch.pop(0)
             result.known += trace.trace_id in before

@@ -1,7 +1,7 @@
-"""One queue per workspace for work that needs all cores: a page's run, a command's run and a study wait for each other, first come first.
+"""One queue per workspace for work that needs all cores: runs from pages and commands and studies are served first come, first served.
 
 A place in the queue is a file `locks/queue/TIME-PID`, locked by the process that waits or works; the system releases a dead process's
-lock, and whoever finds such a file removes it. Waiting never fails: a folder that cannot be written means no queue.
+lock, and whoever finds such a file removes it. Waiting never fails: in a folder that cannot be written there is no queue.
 """
 
 import os
@@ -23,7 +23,7 @@ def in_line(
     folder: Path, *, waiting: Callable[[int], None] = lambda ahead: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """Wait until nobody who came earlier works in this workspace, then work; `waiting` is called with the number ahead."""
-    if not folder.is_dir():  # nobody works there, and waiting makes no workspace
+    if not folder.is_dir():  # nobody works there, and waiting must not create a workspace
         yield
         return
     queue = folder / "locks" / "queue"
@@ -48,7 +48,7 @@ def in_line(
 
 
 def _is_held(place: Path) -> bool:
-    """Whether somebody is at a place; what a dead process left is removed."""
+    """Whether a place in the queue is taken; one that a dead process left is removed."""
     other = FileLock(place)
     try:
         other.acquire(timeout=0)

@@ -1,4 +1,4 @@
-"""Sessions that coding agents keep on this computer: where each tool puts them, what is there, and importing the chosen ones.
+"""Sessions that coding agents keep on this computer: where each tool puts them, which exist, and importing the chosen ones.
 
 Knows the tools' folders and file names; the readers know the formats. Every chosen session goes through the scan for secrets before it is
 stored. Invariant: only files below a tool's own folders are opened, and no link leads out of them.
@@ -27,7 +27,7 @@ from pamer_lab.workspace.store import Workspace
 MOST = 50
 """Sessions listed unless another number is asked for; the newest come first."""
 MOST_FILES = 100_000
-"""Files of a tool's folders that are looked at."""
+"""Maximum number of files examined in each of a tool's folders."""
 FIRST_WORDS = 80
 """Characters of the first prompt that a list shows."""
 OPENCODE_STORAGE = "storage/session/"
@@ -104,12 +104,12 @@ class Session:
     format: str
     trace_id: str
     fault: str = ""
-    """Why it cannot be imported; empty where it can."""
+    """Why it cannot be imported; empty if it can."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was looked through and what is there."""
+    """The folders searched, and the sessions found there."""
 
     folders: tuple[str, ...]
     """The tool's folders that exist."""
@@ -119,7 +119,7 @@ class Found:
 
 
 def tool_folders(name: str, allowed: Sequence[Path] | None = None) -> list[Path]:
-    """The folders of a tool that exist, without links; with `allowed`, only those that are one of these or below one."""
+    """The folders of a tool that exist, without links; with `allowed`, only those in or below one of these."""
     found: list[Path] = []
     for folder in _tool(name).folders:
         path = Path(os.path.expandvars(folder)).expanduser()
@@ -194,7 +194,7 @@ def _items(file: Path, root: Path, limits: ReadLimits) -> Iterator[Trace | Rejec
 
 
 def _stored_session(file: Path, root: Path, limits: ReadLimits) -> Iterator[Trace | Rejection]:
-    """A session that opencode kept as small files: its messages, and the parts of each, put together as its export has them."""
+    """A session that opencode kept as small files: its messages, and the parts of each, put together as in its export."""
     storage = root / "storage"
     try:
         info = orjson.loads(read_file(file, limits.max_bytes, roots=(root,)))
@@ -231,7 +231,7 @@ def _session(item: Trace | Rejection, file: Path, root: Path) -> Session:
 
 
 def _first_words(trace: Trace) -> str:
-    """The beginning of the first prompt without keys; what an agent puts before it in tags is passed over where there is another."""
+    """The beginning of the first prompt, without keys; messages that start with a tag, as agents insert them, are skipped if possible."""
     said = [" ".join(message.content.split()) for message in trace.messages if message.role == "user"]
     text = next((text for text in said if text and not text.startswith("<")), next(iter(said), ""))
     text = own_scan("keys").clean(text[: 4 * FIRST_WORDS], "first words")
@@ -263,7 +263,7 @@ def import_sessions(
     tokens: MessageTokens | None = None,
     store: bool = True,
 ) -> tuple[Imported, Scan]:
-    """Scan the sessions for secrets, replace what `redact` names, and store them; without `store` only the scan is made."""
+    """Scan the sessions for secrets, replace what `redact` names, and store them; without `store`, only scan them."""
     refuse_in_reviewer_mode("Reading sessions of this computer", workspace.path)
     scan = own_scan(redact)
     items = (_scanned(item, scan) for item in _chosen_items(sessions))
@@ -284,7 +284,7 @@ def _chosen_items(sessions: Iterable[Session]) -> Iterator[Trace | Rejection]:
 
 
 def _scanned(item: Trace | Rejection, scan: Scan) -> Trace | Rejection:
-    """The trace with every text cleaned; what it says of its file stays."""
+    """The trace with every text cleaned; its source, id and format stay."""
     if isinstance(item, Rejection):
         return item
     plain = msgspec.to_builtins(item)

@@ -1,7 +1,7 @@
-"""The workspace folder: one place for traces, features, memories, runs, studies and reviews; and the two tables listed for all of it.
+"""The workspace folder: one place for traces, features, memories, runs, studies and reviews; defines the tables of traces and runs.
 
 Knows where things are and how traces are kept; each other room keeps its own tables through `Workspace.database`.
-On disk: `lance/` (a LanceDB database) and nothing else that matters; deleting the folder forgets everything.
+On disk: `lance/` (a LanceDB database) and a few files, such as heads, profiles and `config.toml`; deleting the folder forgets everything.
 """
 
 from collections.abc import Iterable, Sequence
@@ -97,7 +97,7 @@ class StoredTrace:
 
 
 class _Labelled(msgspec.Struct):
-    """Of a stored trace, the labels alone."""
+    """Only the labels of a stored trace."""
 
     labels: tuple[Label, ...] = ()
 
@@ -114,10 +114,10 @@ class TraceSize:
 
 
 class Workspace:
-    """A workspace folder: traces, runs and all that is computed from them.
+    """A workspace folder: traces, runs and everything computed from them.
 
     `path`: the folder, or an address such as `s3://bucket/workspace` (docs/scale.md).
-    None takes `PAMER_LAB_HOME`, or else `.pamer-lab` below the current one. Nothing is created before the first write.
+    None takes `PAMER_LAB_HOME`, or else `.pamer-lab` in the current folder. Nothing is created before the first write.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -142,14 +142,14 @@ class Workspace:
         return Database(f"{self.remote}/lance" if self.remote else self.path / "lance")
 
     def table_version(self, spec: TableSpec) -> tuple[int, int]:
-        """Changes whenever a table does, also when the folder was deleted and made again; zeros where there is no such table."""
+        """Changes whenever a table does, also when the folder was deleted and created again; zeros if there is no such table."""
         folder = self.path / "lance"
         if (not self.remote and not folder.exists()) or not self.database.exists(spec):
             return (0, 0)
         return (0 if self.remote else folder.stat().st_ctime_ns, self.database.version(spec))
 
     def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
-        """Store traces in one commit and return their summary rows; a known trace adds nothing."""
+        """Store traces in one commit and return their summary rows; a known trace replaces its row."""
         rows = [trace_row(trace, tokens, demo=demo) for trace in self._with_kept_labels(list(traces))]
         if rows:
             self.database.upsert(TRACES, rows)
@@ -165,7 +165,7 @@ class Workspace:
             yield msgspec.structs.replace(trace, labels=(*trace.labels, *kept)) if kept else trace
 
     def relabel(self, traces: Iterable[Trace]) -> None:
-        """Store other labels of traces that are here; nothing else of them may differ."""
+        """Store new labels for traces of the workspace; nothing else in them may differ."""
         rows = []
         for trace in traces:
             row = self.database.rows(TRACES, where=equals("trace_id", trace.trace_id))[0]
@@ -174,27 +174,27 @@ class Workspace:
             self.database.upsert(TRACES, rows)
 
     def trace_rows(self, where: str = "") -> list[dict[str, Any]]:
-        """Summary rows of all traces, newest question first by name."""
+        """Summary rows of all traces, or of those that fit a filter, sorted by name."""
         if not self.path.exists():
             return []
         rows = self.database.rows(TRACES, where=where, columns=SUMMARY_COLUMNS)
         return sorted(rows, key=lambda row: (row["name"], row["index"]))
 
     def rows_of(self, trace_ids: Iterable[str]) -> list[dict[str, Any]]:
-        """Summary rows of those traces that are here."""
+        """Summary rows of those of these traces that are in the workspace."""
         if not self.path.exists():
             return []
         parts = in_parts(trace_ids)
         return [row for part in parts for row in self.database.rows(TRACES, where=is_in("trace_id", part), columns=SUMMARY_COLUMNS)]
 
     def trace_page(self, start: int, count: int) -> list[dict[str, Any]]:
-        """Some summary rows in the order in which they were stored; nothing else is read."""
+        """`count` summary rows from `start` on, in the order in which they were stored; nothing else is read."""
         if not self.database.exists(TRACES):
             return []
         return self.database.page(TRACES, SUMMARY_COLUMNS, start, count)
 
     def index(self) -> None:
-        """Index the columns by which traces and runs are looked up; happens by itself from some ten thousand rows on."""
+        """Index the columns by which traces and runs are looked up; happens automatically from some ten thousand rows on."""
         for spec in (TRACES, RUNS):
             if self.database.exists(spec):
                 self.database.index(spec, spec.indexed)
@@ -220,7 +220,7 @@ class Workspace:
         return self.database.arrow(spec, columns=columns)
 
     def trace(self, trace_id: str) -> StoredTrace:
-        """One trace with its token counts; an unknown id is answered with what to do."""
+        """One trace with its token counts; the error for an unknown id says what to do."""
         found = self.database.rows(TRACES, where=equals("trace_id", trace_id)) if self.path.exists() else []
         if not found:
             raise InputError(f"trace {trace_id!r} is not in the workspace {self.remote or self.path}; import its file first")
@@ -250,7 +250,7 @@ class Workspace:
         return found
 
     def labels(self, trace_ids: Iterable[str] | None = None) -> dict[str, tuple[Label, ...]]:
-        """Labels by trace, of all labelled traces unless some are named; nothing else of them is read."""
+        """Labels by trace, of all labelled traces unless some are named; nothing else of them is decoded."""
         if trace_ids is None:
             trace_ids = [row["trace_id"] for row in self.database.rows(TRACES, where="labels > 0", columns=["trace_id"])]
         wheres = (f"labels > 0 AND {is_in('trace_id', part)}" for part in in_parts(trace_ids))
