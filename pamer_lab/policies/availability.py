@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pamer_lab.errors import LabError
 from pamer_lab.factory import NO_CHAT, Factory
 from pamer_lab.models.frozen import model_name
+from pamer_lab.models.profiles import EMBEDDED
 from pamer_lab.policies.interface import Family, Policy
 from pamer_lab.policies.plain import PlainPolicy
 from pamer_lab.policies.presets import PRESETS
@@ -98,7 +99,9 @@ def other_heads(settings: dict[str, Any], policy: Policy, factory: Factory) -> b
 
 
 def loads(policy: Policy, factory: Factory) -> list[str]:
-    """Names of the models a policy would load."""
-    embedding = factory.profile.embedding.model
+    """Names of the models that a policy would load into this process: none of a server, and hashing has none."""
+    embedding = factory.profile.embedding
     frozen = [factory.model_name] if policy.needs_models else []
-    return [*frozen, "all-MiniLM-L6-v2" if embedding == "embedded" else model_name(embedding)] if "embedder" in policy.needs else frozen
+    if "embedder" not in policy.needs or embedding.kind != "sentence-transformers":
+        return frozen
+    return [*frozen, "all-MiniLM-L6-v2" if embedding.model == EMBEDDED else model_name(embedding.model)]

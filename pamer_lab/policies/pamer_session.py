@@ -121,7 +121,9 @@ class PamerSession:
         failed = self.policy.failed(decision, self._moment(history, history.t, decision))
         if decision.action == "compress" or failed or not decision.memories or not self.policy.recalls:
             return []
-        if self.policy.asks_chat and decision.action != "recall":  # the gate stayed closed
+        if (self.policy.asks_chat or self.policy.reads_drafts) and decision.action != "recall":  # the gate stayed closed
+            return []
+        if self.policy.injects == "append" and history.blocks and not history.blocks[-1].complete:  # recall waits for the open call
             return []
         return [Spent("embedding", self._recent_tokens(history), model=self.resources.embedder.name, local=True)]
 

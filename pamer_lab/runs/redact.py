@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def _blocks(table: pa.Table, scan: Scan, names: Names) -> pa.Table:
-    """Raw blocks; damaged ones (hash mismatch) are not scanned, and are left out if any other block is renamed."""
+    """Raw blocks without the damaged ones (hash mismatch): what they hold cannot be scanned."""
     rows: dict[str, dict[str, Any]] = {}
     for row in table.to_pylist():
         if not is_intact(RawBlock(row["raw_hash"], row["body"])):
@@ -66,7 +66,8 @@ def _blocks(table: pa.Table, scan: Scan, names: Names) -> pa.Table:
             names[row["raw_hash"]] = block.raw_hash
             row |= {"raw_hash": block.raw_hash, "body": block.body}
         rows[row["raw_hash"]] = row
-    return pa.Table.from_pylist([rows[name] for name in sorted(rows)], schema=table.schema) if names else table
+    whole = not names and len(rows) == table.num_rows
+    return table if whole else pa.Table.from_pylist([rows[name] for name in sorted(rows)], schema=table.schema)
 
 
 def _memories(table: pa.Table, scan: Scan, names: Names) -> pa.Table:

@@ -4,6 +4,7 @@ Knows where things are and how traces are kept; each other room keeps its own ta
 On disk: `lance/` (a LanceDB database) and a few files, such as heads, profiles and `config.toml`; deleting the folder forgets everything.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,16 +151,19 @@ class Workspace:
 
     def add_traces(self, traces: Iterable[Trace], tokens: MessageTokens, *, demo: bool = False) -> list[dict[str, Any]]:
         """Store traces in one commit and return their summary rows; a known trace replaces its row."""
-        rows = [trace_row(trace, tokens, demo=demo) for trace in self._with_kept_labels(list(traces))]
+        rows = [trace_row(trace, tokens, demo=demo) for trace in self._with_kept_labels(deque(traces))]
         if rows:
             self.database.upsert(TRACES, rows)
             self.database.tidy(TRACES)
         return [{key: row[key] for key in SUMMARY_COLUMNS} for row in rows]
 
-    def _with_kept_labels(self, traces: Sequence[Trace]) -> Iterable[Trace]:
-        """The traces with the hindsight labels that the workspace has for them: no file holds those, and an import must not drop them."""
+    def _with_kept_labels(self, traces: deque[Trace]) -> Iterable[Trace]:
+        """The traces with the hindsight labels that the workspace has for them: no file holds those, and an import must not drop them.
+
+        Takes them out one by one, so that each is in memory only until its row is made."""
         known = self.labels(trace.trace_id for trace in traces) if self.path.exists() and self.database.exists(TRACES) else {}
-        for trace in traces:
+        while traces:
+            trace = traces.popleft()
             new = not any(map(by_hindsight, trace.labels))
             kept = tuple(filter(by_hindsight, known.get(trace.trace_id, ()))) if new else ()
             yield msgspec.structs.replace(trace, labels=(*trace.labels, *kept)) if kept else trace

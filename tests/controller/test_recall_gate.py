@@ -177,6 +177,7 @@ def test_the_probe_on_a_draft_decides_and_its_tokens_are_local_work(bias: float,
     turns = turns_of(long_trace(6), "pamer:minimum=300:retained=1:recall=probing-rag", workspace=tmp_path, parts=ALWAYS)
     asked = [entry for entry in turns[4].spent if entry.operation == "gate"]
     assert turns[4].action == action and not turns[4].error
+    assert any(entry.operation == "embedding" for entry in turns[4].spent) is (action == "recall"), "a closed gate searches nothing"
     assert len(asked) == 1 and asked[0].local and asked[0].input_tokens > 0 < asked[0].output_tokens <= DRAFT_TOKENS
 
 

@@ -30,6 +30,13 @@ def test_a_policy_loads_models_exactly_when_its_heads_vote(name: str, embedded: 
     assert loads(policy, embedded) == (["SmolLM2-135M-Instruct", "all-MiniLM-L6-v2"] if votes else [])
 
 
+def test_only_an_embedding_model_of_this_process_is_loaded(embedded: Factory) -> None:
+    for kind in ("hashing", "openai"):
+        settings = embedded.profile.embedding.model_copy(update={"kind": kind})
+        other = Factory(embedded.profile.model_copy(update={"embedding": settings}), embedded.workspace)
+        assert loads(parse_policy("pamer"), other) == ["SmolLM2-135M-Instruct"] and loads(parse_policy("pace-code"), other) == []
+
+
 def test_a_policy_that_asks_a_chat_server_for_summaries_is_not_run_unasked(embedded: Factory) -> None:
     served = Factory(load_profile("paper"), embedded.workspace)
     light = {name for name in DEFAULT_POLICIES if is_light(parse_policy(name), embedded)}

@@ -85,6 +85,14 @@ def test_the_command_lists_what_it_finds_and_a_scan_writes_nothing(
     assert KEY not in told and json.loads(told)["redact"] == "none"
 
 
+def test_a_damaged_block_is_not_sent_on_where_nothing_else_is_replaced(workspace: Workspace) -> None:
+    blocks = [call(n, f"clue {n}", f"Document D{n:04d}: " + " ".join(f"word{n * 7 + k}" for k in range(60))) for n in range(14)]
+    run = replay(make_trace(blocks), f"pamer+{SMALL}", workspace, ReplayOptions(device="cpu", parts=PARTS))
+    first = workspace.database.rows(BLOCKS, limit=1)[0]
+    workspace.database.upsert(BLOCKS, [first | {"body": f"the key is {KEY}".encode()}])
+    assert KEY.encode() not in _opened(pack_runs(workspace, [run.run_id], Scan("keys")))[0]
+
+
 def test_a_damaged_block_is_not_sent_on(workspace: Workspace, run: Run) -> None:
     with zipfile.ZipFile(io.BytesIO(pack_runs(workspace, [run.run_id], Scan("keys")))) as file:
         blocks = pa.ipc.open_file(file.read("memory_blocks.arrow")).read_all().num_rows
