@@ -7,7 +7,6 @@ failure. A `LabError` such as `InputError` is what a user should get, so it is n
 import io
 import json
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -23,7 +22,7 @@ import polars as pl
 from pamer_lab.audit.exchange import audit_rows
 from pamer_lab.audit.offline import read_reviews
 from pamer_lab.audit.tables import REVIEWS, SELECTIONS
-from pamer_lab.bench.measure import say
+from pamer_lab.bench.measure import fresh_peak, own_peak, say
 from pamer_lab.bench.mutations import mutated_bytes, mutated_json, mutated_tables, mutated_text
 from pamer_lab.config import WORKSPACE_VARIABLE, app_folder
 from pamer_lab.errors import InputError, LabError
@@ -173,7 +172,7 @@ def fuzz(made: Mapping[str, Target], cases: int, *, seed: int = 0) -> Outcome:
 
 
 def _one(outcome: Outcome, name: str, number: int, size: int, call: Callable[[], Any]) -> None:
-    before = _reset_peak()
+    before = fresh_peak()
     began = time.process_time()
     try:
         ended = "rejected" if call() == "rejected" else "read"
@@ -183,32 +182,13 @@ def _one(outcome: Outcome, name: str, number: int, size: int, call: Callable[[],
         ended = "traceback"
         outcome.failures.append(f"{name} {number}: traceback: {type(error).__name__}: {str(error)[:160]}")
     seconds = time.process_time() - began
-    memory = max(_peak() - before, 0) / (MOST_MEMORY + MEMORY_TIMES * size)
+    memory = max(own_peak() - before, 0) / (MOST_MEMORY + MEMORY_TIMES * size)
     outcome.counts[f"{name}: {ended}"] += 1
     outcome.slowest, outcome.memory = max(outcome.slowest, seconds), max(outcome.memory, memory)
     if seconds > MOST_SECONDS:
         outcome.failures.append(f"{name} {number}: freeze: {seconds:.1f} s for {size:,} bytes")
     if memory > 1:
         outcome.failures.append(f"{name} {number}: memory: {memory:.1f} times its allowance, {size:,} bytes")
-
-
-def _reset_peak() -> int:
-    """Reset the peak to the bytes in use now, if the system can (Linux), and return it."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _peak()
-
-
-def _peak() -> int:
-    """Peak memory so far, in bytes."""
-    with suppress(OSError):
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
-    if sys.platform == "win32":
-        return 0
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _review_files() -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """A trace -> prefix, blocks, identities, tool-protocol check and token counts."""
 
-from pamer_lab.blocks.cut import Block, Cut, Split, canonical, content_hash, cut, identities, recent_start, split
+from pamer_lab.blocks.cut import Block, Cut, Split, canonical, content_hash, cut, identities, is_complete, recent_start, split
 from pamer_lab.blocks.protocol import Violation, check, violations
 from pamer_lab.blocks.tokens import EstimatedCounter, MessageTokens, TokenCounter, block_sizes, context_before
 
@@ -19,6 +19,7 @@ __all__ = [
     "context_before",
     "cut",
     "identities",
+    "is_complete",
     "recent_start",
     "split",
     "violations",

@@ -62,7 +62,7 @@ def cut(messages: Sequence[Message]) -> Cut:
     starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
     ends = [*starts[1:], len(messages)]
     blocks = tuple(
-        Block(number, start, end, _complete(messages[start:end])) for number, (start, end) in enumerate(zip(starts, ends, strict=False))
+        Block(number, start, end, is_complete(messages[start:end])) for number, (start, end) in enumerate(zip(starts, ends, strict=False))
     )
     return Cut(starts[0] if starts else len(messages), blocks)
 
@@ -92,7 +92,8 @@ def recent_start(blocks: Sequence[Block], retained: int = 2) -> int:
     return 0
 
 
-def _complete(messages: Sequence[Message]) -> bool:
+def is_complete(messages: Sequence[Message]) -> bool:
+    """Whether every call of a block's assistant message has its result."""
     calls = {call.id for call in messages[0].tool_calls}
     return calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from pamer_lab.blocks import Block, MessageTokens, content_hash, violations
+from pamer_lab.blocks import Block, MessageTokens, content_hash, is_complete, violations
 from pamer_lab.blocks.render import task_text
 from pamer_lab.decisions import Item, spans_of
 from pamer_lab.errors import FormatError, ProtocolError
@@ -211,10 +211,8 @@ class History:
     def _block(self, number: int, end: int) -> tuple[Block, str, int]:
         start = self._starts[number]
         messages = self._messages[start:end]
-        calls = {call.id for call in messages[0].tool_calls}
-        complete = calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}
         digest = content_hash(messages)
-        return Block(number, start, end, complete), f"{digest}:{self._seen[digest]}", sum(self._counts[start:end])
+        return Block(number, start, end, is_complete(messages)), f"{digest}:{self._seen[digest]}", sum(self._counts[start:end])
 
     def _described(self, tools: Sequence[Any] | None) -> tuple[tuple[Tool, ...], int]:
         given = list(tools or ())

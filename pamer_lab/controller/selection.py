@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pamer_lab.blocks import is_complete
 from pamer_lab.controller.request import read_message
 from pamer_lab.errors import InputError, LabError, StorageError
 from pamer_lab.memory import CoveredBlock, Memory, RawBlock, SessionMemory
@@ -97,7 +98,7 @@ def evidence(selection: Selection, archive: Mapping[str, RawBlock]) -> tuple[Evi
             messages = tuple(read_message(item, f"step {block.step}") for item in chat)
         except (StorageError, InputError, ValueError) as error:
             raise SelectionRefusedError(f"the raw block of step {block.step} has changed since it was archived ({error})") from error
-        if not _complete(messages):
+        if not messages or messages[0].role != "assistant" or not is_complete(messages):
             raise SelectionRefusedError(f"the raw block of step {block.step} is not complete")
         found.append(Evidence(owner[block.step], block, chat, messages))
     return tuple(found)
@@ -137,10 +138,3 @@ def _repeated(values: Sequence[Any]) -> Any:
             return value
         seen.add(value)
     return None
-
-
-def _complete(messages: Sequence[Message]) -> bool:
-    if not messages or messages[0].role != "assistant":
-        return False
-    calls = {call.id for call in messages[0].tool_calls}
-    return calls <= {message.tool_call_id for message in messages[1:] if message.role == "tool"}

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -242,7 +241,7 @@ class _Plan:
         """The missing inputs, conversation by conversation; each input once."""
         seen: set[str] = set()
         number = 0
-        for _, together in groupby(self.requests, key=lambda request: (id(request.messages), request.tools)):
+        for together in conversations(self.requests):
             group: list[_Item] = []
             for request in together:
                 count = points_of(request)

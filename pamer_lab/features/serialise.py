@@ -126,7 +126,7 @@ def template_text(tokenizer: Any, messages: Sequence[Message], tools: Sequence[T
     try:
         text: str = tokenizer.apply_chat_template(
             [_chat_shape(message) for message in messages],
-            tools=[_tool_shape(tool) for tool in tools] or None,
+            tools=[as_function(tool) for tool in tools] or None,
             tokenize=False,
             add_generation_prompt=prompt,
             enable_thinking=False,
@@ -187,7 +187,8 @@ def _chat_shape(message: Message) -> dict[str, Any]:
     return shape
 
 
-def _tool_shape(tool: Tool) -> dict[str, Any]:
+def as_function(tool: Tool) -> dict[str, Any]:
+    """A tool description in OpenAI's shape."""
     return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
 
 

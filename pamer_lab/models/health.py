@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pamer_lab.models import devices, embedded
+from pamer_lab.models.embedder import HASHING_DIMENSIONS
 from pamer_lab.models.frozen import CHUNKS, chosen_model, find_folder, is_here, remedy
 from pamer_lab.models.profiles import EMBEDDED, PROFILES, Profile
 
@@ -120,7 +121,7 @@ def all_profiles(chosen: Profile) -> list[dict[str, Any]]:
 def _embedding(profile: Profile) -> Check:
     settings = profile.embedding
     if settings.kind == "hashing":
-        return Check("embedding", True, f"word hashes, {settings.dimensions or 256} dimensions")
+        return Check("embedding", True, f"word hashes, {settings.dimensions or HASHING_DIMENSIONS} dimensions")
     if settings.kind == "openai":
         return Check("embedding", True, f"{settings.model} at {settings.base_url} (not contacted)")
     return _model("embedding", settings.model, embedded.MINILM)

@@ -16,6 +16,7 @@ from pamer_lab.controller.request import AppendOnly
 from pamer_lab.controller.trigger import Moment
 from pamer_lab.decisions import Decision, Item, Span, Spent, blocks_of, spans_of
 from pamer_lab.errors import LabError
+from pamer_lab.features.serialise import as_function
 from pamer_lab.memory import SourceBlock, Summary
 from pamer_lab.policies.interface import History, Resources, summary_spent
 
@@ -82,10 +83,7 @@ class PamerSession:
 
     def turn(self, history: History) -> Decision:
         self._chat += [as_chat(message) for message in history.messages[len(self._chat) :]]
-        tools = [
-            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
-            for tool in history.tools
-        ]
+        tools = [as_function(tool) for tool in history.tools]
         _, decision = self.controller(history).transform(self.resources.session_id, self._chat, tools, idle=history.idle)
         # If memory cannot be read at a turn, the stored blocks stay the same.
         self._stored = spans_of(sorted({*blocks_of(self._stored), *blocks_of(decision.stored)}))

@@ -221,9 +221,7 @@ class _Pass:
             raw += round(self._held(self.age, memories))
         elif action == "recall":
             self.estimated[t] = True
-            raw += round(
-                self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1)
-            )
+            raw += round(self._recalled(memories))
         self.active[t] = raw - removed
 
     def _held(self, age: int, memories: int) -> float:
@@ -233,7 +231,12 @@ class _Pass:
             return 0.0
         if known:
             return known[min(age, len(known)) - 1]
-        return float(self.given.recall_tokens * (min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1))
+        return self._recalled(memories)
+
+    def _recalled(self, memories: int) -> float:
+        """Estimated tokens of one recall."""
+        entries = min(memories, self.given.rule["top"]) if self.given.rule["recalls"] == "summaries" else 1
+        return float(self.given.recall_tokens * entries)
 
 
 def what_if(run: Run) -> WhatIfRun | None:
