@@ -1,1 +1,1 @@
-"""Closed loop: an agent acts on what a policy lets it see, in worlds whose answers are known."""
+"""Closed-loop evaluation: an agent acts on what a policy shows it, in generated worlds whose answers are known."""

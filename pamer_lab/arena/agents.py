@@ -1,7 +1,7 @@
 """Agents of the arena: the `Agent` Protocol, the embedded `reader`, and any model behind an OpenAI-compatible server.
 
-Invariant: an agent sees the messages and tools it is given and nothing else; whatever goes wrong with it is an `AgentError` whose words are
-the reason with which its task ends.
+Invariant: an agent sees only the messages and tools that it is given; whatever goes wrong with it is an `AgentError`, whose message is the
+reason why its task ended.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pamer_lab.arena.reader import Reader
 from pamer_lab.controller.request import as_chat
 from pamer_lab.errors import InputError, LabError
+from pamer_lab.features.serialise import as_function
 from pamer_lab.models.attempts import BadAnswer, server_client, with_attempts
 from pamer_lab.models.profiles import ChatSettings
 from pamer_lab.redaction import without_keys, without_secrets
@@ -21,16 +22,16 @@ from pamer_lab.trajectory.values import Message, Tool, ToolCall, Usage
 URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 ANSWER_TOKENS = 512
 MOST_CHARACTERS = 1_000_000
-"""Of an answer with its calls; a server that sends more does not keep to `max_tokens`."""
+"""Maximum length of an answer with its calls; a server that sends more ignores `max_tokens`."""
 MOST_CALLS = 128
-"""Of one answer; a server that loops inside an answer is stopped here."""
+"""Maximum number of calls in one answer; stops a server that repeats itself within an answer."""
 REQUEST_SECONDS = 120.0
 SERVER_FAILED = "the server failed"
-"""The beginning of the reason with which a task ends when no server answers."""
+"""Start of the reason why a task ended, if its server did not answer."""
 
 
 class AgentError(LabError):
-    """Raised when an agent gives nothing that the arena can continue with; the task ends with this message."""
+    """Raised when the arena cannot continue with an agent's output; the task ends with this message."""
 
 
 class Agent(Protocol):
@@ -39,7 +40,7 @@ class Agent(Protocol):
     @property
     def simulated(self) -> bool: ...
 
-    """A program, not a model: its numbers are called simulated."""
+    """Whether the agent is a program rather than a model; its numbers are then labelled simulated."""
 
     @property
     def name(self) -> str: ...
@@ -73,10 +74,7 @@ class ServedAgent:
         return server_client(settings)
 
     def act(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Message:
-        functions = [
-            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
-            for tool in tools
-        ]
+        functions = [as_function(tool) for tool in tools]
         request = {
             "model": self.model,
             "messages": [as_chat(message) for message in messages],
@@ -94,7 +92,7 @@ class ServedAgent:
 
 
 def _message(answer: Any) -> Message:
-    """The answer's message with its calls, texts without keys."""
+    """The answer's message with its calls; keys are removed from all texts."""
     choices = getattr(answer, "choices", None)
     said = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
     if said is None:
@@ -120,12 +118,12 @@ def _message(answer: Any) -> Message:
 
 
 def _text(value: Any) -> str:
-    """What a server sent in place of a text, as text that can be stored: without the keys it may send back."""
+    """Whatever a server sent as a text, as storable text without any keys that it echoes."""
     return without_keys(str(value or "").encode("utf-8", "replace").decode())
 
 
 def parse_agent(text: str, seconds: float = REQUEST_SECONDS) -> Agent:
-    """`reader`, `reader:notes=off` or `openai:MODEL`, whose server is named by OPENAI_BASE_URL and has so long to answer."""
+    """`reader`, `reader:notes=off` or `openai:MODEL`, whose server is OPENAI_BASE_URL and has up to `seconds` to answer."""
     name, _, rest = text.partition(":")
     if name == "reader" and rest in ("", "notes=on", "notes=off"):
         return Reader(notes=rest != "notes=off")

@@ -1,7 +1,7 @@
-"""`command:…`: any agent program as a player. It runs behind a live proxy with the policy, in a folder of its own, with its task in a file.
+"""`command:…`: any agent program as a player. It runs behind a live proxy with the policy, in a separate folder, with its task in a file.
 
 The program gets `PAMER_TASK_FILE`, `PAMER_TASK_ID`, `PAMER_WORK_DIR` and, for the arena's own worlds, `PAMER_TOOLS`; `{task}` and `{work}`
-in its words are replaced too. Invariant: whatever the program, its server or its grader does, the episode ends with a reason.
+in its command are replaced too. Invariant: whatever the program, its server or its grader does, the episode ends with a reason.
 """
 
 import shlex
@@ -48,7 +48,7 @@ class CommandAgent:
 
     @classmethod
     def parse(cls, text: str, time_limit: float = TIME_LIMIT) -> "CommandAgent":
-        """`PROGRAM ARGUMENT…`; refused where there is no such program."""
+        """`PROGRAM ARGUMENT…`; `InputError` if there is no such program."""
         try:
             words = tuple(shlex.split(text))
         except ValueError as error:
@@ -60,10 +60,10 @@ class CommandAgent:
         return cls(words, time_limit)
 
     def run(self, task: AnyTask, work: Path, url: str) -> str:
-        """Run the program on a task; what it printed. `AgentError` with the reason where it failed."""
+        """Run the program on a task; returns what it printed. `AgentError` gives the reason if it failed."""
         try:
             path = task.prepare(work)
-        except OSError as error:  # a link to nothing, a pipe, no room
+        except OSError as error:  # a broken link, a pipe, a full disk
             raise AgentError(f"the task's files cannot be copied ({without_secrets(str(error))[:STDERR_SHOWN]})") from error
         given = {"PAMER_TASK_FILE": str(path), "PAMER_TASK_ID": task.task_id, "PAMER_WORK_DIR": str(work), **task.variables()}
         words = [word.replace("{task}", str(path)).replace("{work}", str(work)) for word in self.words]
@@ -79,7 +79,7 @@ class CommandAgent:
 def play_command(
     task: AnyTask, agent: CommandAgent, policy: Policy, workspace: Workspace, place: Path, options: LiveOptions, prices: PriceTable
 ) -> Episode:
-    """One task under one policy. Its sessions are traces and runs of the workspace when it has ended."""
+    """Play one task under one policy. Its sessions are published as traces and runs of the workspace when it ends."""
     began = time.perf_counter()
     folder = place / f"{task.number}-{sha256(policy.name.encode()).hexdigest()[:12]}"
     shutil.rmtree(folder, ignore_errors=True)

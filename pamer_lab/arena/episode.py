@@ -1,7 +1,7 @@
-"""One task under one policy: the agent acts on what the policy lets it see until it answers, fails or has no turns left.
+"""One task under one policy: the agent acts on what the policy shows it until it answers, fails or has no turns left.
 
-Invariants: the agent gets the rebuilt request and nothing else; an episode always ends with a reason; it is determined by task, agent and
-policy, and its messages follow from the agent's own (`trace_of`), so nothing else has to be stored.
+Invariants: the agent gets only the rebuilt request; an episode always ends with a reason; it is determined by task, agent and policy, and
+all its messages can be rebuilt from the agent's own (`trace_of`), so nothing else has to be stored.
 """
 
 import time
@@ -32,16 +32,16 @@ from pamer_lab.trajectory.values import Message, Tool, ToolCall, Trace
 from pamer_lab.workspace.store import TOTALS
 
 ANSWERED = "answered"
-"""How an episode ends that is graded; every other end is a failure with its reason."""
+"""End of a graded episode; any other value is the reason for a failure."""
 OUT_OF_TURNS = "no turns were left"
-"""Why an episode ended whose agent never answered."""
+"""End of an episode whose agent never answered."""
 NO_ANSWER = "the agent gave no answer"
 BROKE_PROTOCOL = "the agent broke the protocol"
 SAME_CALLS = 5
-"""Equal calls in a row after which an agent loops."""
+"""Number of identical calls in a row that counts as a loop."""
 REPEATED = f"the agent made the same call {SAME_CALLS} times in a row"
 UNKNOWN_CALLS = 5
-"""Turns in a row with nothing but unknown tools after which a task ends."""
+"""Turns in a row that call only unknown tools, after which a task ends."""
 NO_SUCH_TOOLS = f"the agent called unknown tools {UNKNOWN_CALLS} times in a row"
 MEMORY_TOOL = Tool(
     MEMORY,
@@ -51,38 +51,38 @@ MEMORY_TOOL = Tool(
 
 
 class Episode(Struct, frozen=True, omit_defaults=True):
-    """What came of one task under one policy."""
+    """The result of one task under one policy."""
 
     task: int
     policy: str
     ended: str
     """`answered`, or why it ended without an answer."""
     reward: float
-    """1 where every fact of the answer is right."""
+    """1 if every fact of the answer is right, else 0."""
     share: float
     """Share of the facts that are right."""
     turns: int
     repeats: int
-    """Calls that had been made before in this task."""
+    """Calls that repeat an earlier call of this task."""
     totals: dict[str, Any]
     """Token totals, as a replay of the trace gives them."""
     answers: tuple[Message, ...]
     """The agent's own messages."""
     lost: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Turn -> needed facts that had been found and were not in the request; where that changed."""
+    """Turn -> needed facts that had been found but were not in the request; only turns at which this changed."""
     missing: tuple[str, ...] = ()
-    """Facts that the answer lacks or has wrong."""
+    """Facts that are missing or wrong in the answer."""
     never_found: tuple[str, ...] = ()
-    """Those of them that no result ever stated."""
+    """The `missing` facts that no message ever stated."""
     cost: dict[str, float] = field(default_factory=dict)
-    """Price table -> what the episode would be billed."""
+    """Price table -> cost of the episode."""
     memory_answers: tuple[str, ...] = ()
-    """What the policy's memory answered to the agent's own queries, in order."""
+    """Answers of the policy's memory to the agent's queries, in order."""
     seconds: float = 0.0
     heads: str = ""
-    """Hash of the heads that voted; empty where none did."""
+    """Hash of the heads that voted; empty if none did."""
     stored: tuple[str, ...] = ()
-    """Trace and run of an agent that is a program, as the live proxy recorded them."""
+    """Ids of the trace and run that the live proxy recorded, if the agent is a program."""
 
 
 class Running:
@@ -99,7 +99,7 @@ class Running:
         self._unknown = 0
 
     def run(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[str, str]:
-        """Act to the end; the reason, and the answer."""
+        """Play to the end; returns why it ended, and the answer."""
         for turn in range(self.task.budget):
             if cancelled():
                 raise Cancelled("stopped; finished tasks are kept")
@@ -128,7 +128,7 @@ class Running:
         return Message("tool", self.memory_answers[-1], tool_call_id=call.id, name=call.name)
 
     def _note_lost(self, seen: Sequence[Message]) -> None:
-        """Needed facts, and what files are kept under, that earlier messages say and the request does not; where that changed."""
+        """Note needed facts, and the keys that files are kept under, that earlier messages state but the request does not, on change."""
         full = Sight([message.content for message in self.acting.growing.messages if message.content])
         view = Sight([message.content for message in seen if message.content])
         needed = dict.fromkeys(key for wanted in self.task.questions for key in full.way(wanted))
@@ -154,7 +154,7 @@ class Running:
 
 
 def _fault(said: Message) -> str:
-    """What is wrong with an agent's message; nothing where the protocol is kept."""
+    """What is wrong with an agent's message; empty if it follows the protocol."""
     if said.role != "assistant":
         return f"{BROKE_PROTOCOL}: a {said.role} message is not an answer"
     found = violations([Message("user", ""), said])
@@ -162,12 +162,12 @@ def _fault(said: Message) -> str:
 
 
 def trace_id_of(task: Task, agent: str, policy: str) -> str:
-    """Known before the episode, so that its run and its memories have their names from the start."""
+    """The trace id; known before the episode, so that its run and memories are named from the start."""
     return "a-" + sha256(f"{VERSION}/{task.task_id}/{agent}/{policy}".encode()).hexdigest()[:16]
 
 
 def trace_of(task: Task, agent: str, policy: Policy, answers: Sequence[Message], memory_answers: Sequence[str] = (), **facts: Any) -> Trace:
-    """An episode as a trace, the world's answers included; a replay of it under its policy gives the episode's run."""
+    """An episode as a trace, including the world's answers; replaying it under its policy gives the episode's run."""
     messages, remembered = task.opening(), iter(memory_answers)
     for turn, said in enumerate(answers):
         messages += [Message("user", LAST_TURN)] if turn == task.budget - 1 else []

@@ -1,7 +1,7 @@
-"""An episode -> a trace and its run in the workspace, as Replay shows them.
+"""Turns an episode into a trace and a run of the workspace, so that the Replay page can show them.
 
-The trace is written from the episode, and a replay of it under its policy gives the run, memories included. Invariant: the run has the
-episode's totals, or it is not opened.
+The trace is rebuilt from the episode, and replaying it under its policy gives the run, memories included. Invariant: the run has the
+episode's totals; otherwise the episode is not opened.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from pamer_lab.workspace.store import TOTALS
 
 
 def open_episode(workspace: Workspace, arena_id: str, task: int, policy: str, *, device: str = "auto") -> dict[str, Any]:
-    """Store an episode's trace and run; what is stored already is found."""
+    """Store an episode's trace and run, or find existing ones."""
     store = ArenaStore(workspace)
     info = store.info(arena_id)
     name = parse_policy(policy).name

@@ -1,4 +1,4 @@
-"""What an arena plays: agent, tasks, policies, and where the tasks come from."""
+"""What an arena plays: agent, tasks, policies, and the source of the tasks."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ DEFAULT_POLICIES = (
     "base sliding-window:5 sliding-window:10 periodic-summary:5 observation-masking:5 masking-summary:10:m=5 acon lre:4096 "
     "selfcompact-rules:5 truncate-results:200"
 ).split()
-"""What is played where no policy is named: each needs no model and acts at a task's length."""
+"""Policies played by default: none needs a model, and each acts within a task's length."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Plan:
     heads: str = ""
     prices: str = DEFAULT
     processes: int = -1
-    """Workers for all episodes. 0: none, everything in this process. -1: one per core for the reader under policies without models, none
+    """Number of workers. 0: none, everything runs in this process. -1: one per core for the reader under policies without models, none
     for the rest; on a cluster as many as fit."""
     fresh: bool = False
-    """Play again what was played before."""
+    """Whether to replay existing episodes."""
     suite: str = ""
-    """A folder of tasks for an agent that is a program; empty: the arena's own worlds."""
+    """A folder of tasks for an agent program; empty: the arena's own worlds."""
     grader: str = ""
     """The command that grades a suite's tasks; empty: each task's own."""
     time_limit: float = TIME_LIMIT
-    """Seconds that a program may take for a task."""
+    """Seconds that an agent program may take for a task."""
 
     def named(self) -> tuple[str, ...]:
-        """The policies in their canonical form, base first, the two bounds last; one that cannot act on a running agent is refused.
+        """The policies in canonical form, base first, the two bounds last; `InputError` for one that cannot act on a running agent.
 
-        An agent that is a program has no bounds: what it needs is not known.
+        An agent program gets no bounds, because what it needs is not known.
         """
         bounds = () if self.agent.startswith("command:") else tuple(BOUNDS)
         found = dict.fromkeys(["base", *(parse_policy(text).name for text in self.policies), *bounds])

@@ -1,6 +1,6 @@
-"""Agents and graders as processes: limited in time and in what they print, ended together with their children.
+"""Runs agents and graders as processes with limits on time and output, and ends them together with their children.
 
-Knows nothing of tasks. Invariant: what a program printed is read from the files it was given, whatever it puts in their place.
+Knows nothing about tasks. Invariant: output is read from the files that the program was given, even if it replaces them.
 """
 
 import contextlib
@@ -15,18 +15,18 @@ from typing import IO
 MOST_PRINTED = 500_000_000
 """Bytes that a program may print before it is ended."""
 MOST_READ = 1_000_000
-"""Bytes at the end of what it printed that are read."""
+"""Bytes that are read from the end of its output."""
 LOOK_SECONDS = 0.5
 NOT_RUN = 127
-"""The exit code where there is no such program, as shells say it."""
+"""Exit code if the program cannot be run, as in shells."""
 
 
 def run_limited(
     words: Sequence[str], environment: Mapping[str, str], work: Path, seconds: float, *, kept: Path | None = None
 ) -> tuple[int | None, str, str]:
-    """Exit code, stdout and stderr of a program; the code is None where its time was over, or it printed without end.
+    """Exit code, stdout and stderr of a program; the code is None if it ran out of time or printed too much.
 
-    `kept`: the folder in which what it prints is stored, if that is not `work`.
+    `kept`: the folder for its output, if that is not `work`.
     """
     folder = kept or work
     try:

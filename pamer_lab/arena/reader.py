@@ -1,13 +1,13 @@
-"""`reader`: a simulated agent whose next action is a pure function of the messages it receives. Its rules, on one page:
+"""`reader`: a simulated agent whose next action is a pure function of the messages it receives. Its rules:
 
 1. The task's numbered questions are what it wants. A fact is known if a message that it sees states it.
 2. If it sees every fact, or no turns are left, it answers with what it sees and `unknown` for the rest.
-3. Otherwise it goes for the first question that it neither sees answered nor, by its own newest message, had answered. If only
-   answered ones are left, a fact it had is gone: it says so and looks for that one again, first in memory where `query_memory` is
-   offered, then with its tools.
-4. To find a fact: read the document if a list names its place; if a list says what the file is kept under, search with that value,
-   and find that value first if it does not see it; otherwise search by name.
-5. It writes down the facts of the last result that it wants (`notes=off`: it does not), and which questions it has had answered.
+3. Otherwise it works on the first question that is not answered in view and that its own newest message does not list as answered.
+   If only listed ones are left, a fact it had is gone from view: it says so and looks for that fact again, first in memory if
+   `query_memory` is offered, then with its tools.
+4. To find a fact, it reads the document if a list gives its location. If a list says what the file is kept under, it searches with
+   that value, and finds that value first if it is not in view. Otherwise it searches by name.
+5. It writes down the wanted facts of the last result (unless `notes=off`) and which questions it has answered so far.
 """
 
 import re
@@ -30,7 +30,7 @@ class Reader:
     """A program, not a model: every number it gives is simulated."""
 
     notes: bool = True
-    """Whether it restates the facts it finds; without, only tool results hold them."""
+    """Whether it restates the facts it finds; otherwise only tool results contain them."""
     simulated: bool = True
 
     @property
@@ -61,7 +61,7 @@ class Reader:
         return Message("assistant", " ".join(said), (made,))
 
     def _noted(self, messages: Sequence[Message], wanted: Sequence[Wanted], sight: Sight) -> list[str]:
-        """What the last result says of the questions, or of what their files are kept under."""
+        """Notes of what the last result says about the questions, or about the keys their files are kept under."""
         last = messages[-1] if messages and messages[-1].role == "tool" else None
         if last is None or not self.notes:
             return []
@@ -70,7 +70,7 @@ class Reader:
         return [NOTED.format(d=key.text, v=value) for key, value in found.items()]
 
     def _memory(self, messages: Sequence[Message], goal: Wanted) -> tuple[str, dict[str, str]] | None:
-        """A question to memory, unless the last one brought nothing."""
+        """A memory query, unless the newest message has just asked the same."""
         asked = {"query": goal.text}
         newest = next((message for message in reversed(messages) if message.role == "assistant"), None)
         again = any(call.name == MEMORY and orjson.loads(call.arguments) == asked for call in (newest.tool_calls if newest else ()))
@@ -78,7 +78,7 @@ class Reader:
 
 
 def _had(messages: Sequence[Message]) -> set[int]:
-    """The questions that its own newest message calls answered."""
+    """The questions that its own newest message lists as answered."""
     for message in reversed(messages):
         if message.role == "assistant" and (match := _HAVE.search(message.content)):
             return {int(number) for number in match[1].split(",")}
@@ -86,7 +86,7 @@ def _had(messages: Sequence[Message]) -> set[int]:
 
 
 def _next(goal: Wanted, sight: Sight, *, shell: bool) -> tuple[str, dict[str, str]]:
-    """The call that leads on to a fact."""
+    """The next call on the way to a fact."""
     for entry in sight.way(goal):
         if ref := sight.place(entry):
             return ("read_file", {"path": ref}) if shell else ("get_document", {"document_id": ref})

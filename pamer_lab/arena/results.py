@@ -1,7 +1,6 @@
-"""Episodes -> the paper's columns by policy, paired differences against base, and for each episode where and why its path left base's.
+"""Episodes -> the paper's columns by policy, paired differences from base, and where and why each episode diverged from base.
 
-Intervals: Wilson's for success rates, the bootstrap over tasks for paired differences. The sign-flip test is exact: the distribution of the
-sum over all sign patterns is built up difference by difference (differences are rounded to a unit in 200,000 of their sum).
+Intervals: Wilson's for success rates, the bootstrap over tasks for paired differences, whose p is that of the sign-flip test.
 """
 
 from collections import Counter
@@ -14,15 +13,14 @@ from pamer_lab.arena.episode import Episode
 from pamer_lab.blocks.cut import canonical_arguments
 from pamer_lab.corpus.language import KEPT_UNDER, described
 from pamer_lab.policies.bounds import BOUNDS
+from pamer_lab.probes.metrics import sign_flip, wilson
 
 RESAMPLES = 4_000
-UNITS = 200_000
-Z = 1.959964
 Measure = Callable[[Episode], float]
 
 
 def measures(prices: str) -> dict[str, Measure]:
-    """What is compared in pairs."""
+    """The measures of the paired comparisons."""
     return {
         "reward": lambda episode: episode.reward,
         "main_input": lambda episode: float(episode.totals["main_input"]),
@@ -48,7 +46,7 @@ def table(episodes: Sequence[Episode], prices: str, agent: str) -> list[dict[str
                 "agent": agent,
                 "n": n,
                 "success_rate": won / n,
-                "ci": list(wilson(won, n)),
+                "ci": wilson(won, n),
                 "share": _mean(played, lambda episode: episode.share),
                 "turns": _mean(played, lambda episode: episode.turns),
                 "repeats": _mean(played, lambda episode: episode.repeats),
@@ -68,7 +66,7 @@ def table(episodes: Sequence[Episode], prices: str, agent: str) -> list[dict[str
 
 
 def pairs(episodes: Sequence[Episode], prices: str, against: str = "base", only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Differences on the tasks that both policies played: mean, 95 % interval, exact p."""
+    """Differences from `against` on the tasks that both policies played: mean, 95 % interval, exact p."""
     by_policy = _by_policy(episodes)
     other = by_policy.get(against, {})
     rows = []
@@ -82,13 +80,13 @@ def pairs(episodes: Sequence[Episode], prices: str, against: str = "base", only:
             mean = float(differences.mean())
             rows.append(
                 {"policy": policy, "against": against, "measure": name, "n": len(shared), "difference": mean, "ci": [low, high]}
-                | {"p": sign_flip_exact(differences)}
+                | {"p": sign_flip(differences)}
             )
     return rows
 
 
 def paths(episodes: Sequence[Episode], prices: str = "") -> list[dict[str, Any]]:
-    """Each episode's outcome, the turn where it first acted otherwise than base, and the lost fact that this turn looked for."""
+    """Each episode's outcome, the first turn at which it acted differently from base, and the lost fact that this turn looked for."""
     by_policy = _by_policy(episodes)
     base = by_policy.get("base", {})
     rows = []
@@ -118,7 +116,7 @@ def paths(episodes: Sequence[Episode], prices: str = "") -> list[dict[str, Any]]
 
 
 def left_at(episode: Episode, base: Episode) -> int | None:
-    """The first turn with another call or answer than base's; None where the paths are the same."""
+    """The first turn whose call or answer differs from base; None if the paths are the same."""
     ours, theirs = _actions(episode), _actions(base)
     for turn, (one, other) in enumerate(zip(ours, theirs, strict=False)):
         if one != other:
@@ -133,7 +131,7 @@ def lost_at(episode: Episode, turn: int) -> tuple[str, ...]:
 
 
 def _cause(episode: Episode, turn: int | None, gone: Sequence[str]) -> str:
-    """Of the facts out of sight, the one whose entity the turn's call names; else the first."""
+    """The lost fact whose entity the turn's call names; otherwise the first lost fact."""
     if turn is None or not gone:
         return ""
     said = episode.answers[turn] if turn < len(episode.answers) else None
@@ -169,35 +167,8 @@ def _mean(played: Sequence[Episode], measure: Measure) -> float:
     return float(np.mean([measure(episode) for episode in played]))
 
 
-def wilson(won: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of a rate."""
-    rate, z2 = won / n, Z * Z
-    middle, half = (rate + z2 / (2 * n)) / (1 + z2 / n), Z * np.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
 def bootstrap(differences: "np.ndarray[Any, np.dtype[np.float64]]") -> tuple[float, float]:
-    """The 95 % interval of a mean difference, over tasks; the same for the same differences."""
+    """The 95 % bootstrap interval of a mean difference over tasks; deterministic."""
     draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
     low, high = np.quantile(differences[draws].mean(axis=1), [0.025, 0.975])
     return float(low), float(high)
-
-
-def sign_flip_exact(differences: "np.ndarray[Any, np.dtype[np.float64]]") -> float:
-    """Two-sided p of the sum under all sign patterns."""
-    sizes = np.abs(differences)
-    if not np.isfinite(sizes).all():
-        return float("nan")
-    if not sizes.sum():
-        return 1.0
-    unit = 1.0 if np.array_equal(sizes, np.round(sizes)) and sizes.sum() <= UNITS else sizes.sum() / UNITS
-    whole = np.round(differences / unit).astype(np.int64)
-    total = int(np.abs(whole).sum())
-    chance = np.zeros(total + 1)  # of each sum of the differences with a plus
-    chance[0] = 1.0
-    for size in np.abs(whole[whole != 0]):
-        shifted = np.zeros_like(chance)
-        shifted[size:] = chance[: total + 1 - size]
-        chance = 0.5 * (chance + shifted)
-    sums = np.abs(2 * np.arange(total + 1) - total)
-    return min(1.0, float(chance[sums >= abs(int(whole.sum()))].sum()))

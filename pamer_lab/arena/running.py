@@ -1,4 +1,4 @@
-"""Plays the tasks of an arena under several policies: what is played already is kept, the rest goes to the workers of an engine.
+"""Plays the tasks of an arena under several policies: existing episodes are kept, missing ones go to the workers of an engine.
 
 Invariants: every policy gets the same worlds, seeds and tools; an episode that fails counts as failed and the others continue; stopping
 keeps every finished episode.
@@ -27,9 +27,9 @@ from pamer_lab.policies.registry import parse_policy
 from pamer_lab.workspace import Workspace
 
 MOST_WORKERS = 8
-"""Workers of this machine where no number is named."""
+"""Maximum number of workers on this machine if none is given."""
 AT_ONCE = 4
-"""Episodes from which workers are worth their start where no number is named."""
+"""Number of episodes from which starting workers pays off if no number of workers is given."""
 STOPPED = "stopped; finished tasks are kept, and the same command continues from there"
 
 
@@ -41,9 +41,9 @@ def play_arena(
     agent: Agent | CommandAgent | None = None,
     engine: Engine | None = None,
 ) -> ArenaInfo:
-    """Play what is missing; `agent`: one that is made already, in place of the one that the plan names, and that plays in this process.
+    """Play what is missing; `agent`: an existing agent that replaces the plan's and plays in this process.
 
-    Tasks that no worker could play are named in a `LabError` when all others are done.
+    Tasks that no worker could play are listed in a `LabError` after all others are done.
     """
     if not 1 <= plan.tasks <= 10_000:
         raise InputError("an arena has 1 to 10,000 tasks")
@@ -67,7 +67,7 @@ def play_arena(
         apart, here = _divided(plan, tasks, missing, factory, engine or LocalEngine(), own=agent is not None, simulated=player.simulated)
         for jobs, workers in apart:
             place = engine or LocalEngine()
-            # An episode says nothing until it ends; programs have a time limit of their own.
+            # An episode reports nothing until it ends; agent programs have their own time limit.
             crew = Crew(place, "pamer_lab.arena.worker", Note, table.told, table.lost, cancelled=cancelled, stopped=STOPPED, silent=True)
             crew.run([Job(workspace.address, plan, number, names) for number, names in jobs], workers)
         for number, names in here:
@@ -80,7 +80,7 @@ def play_arena(
 
 
 class _Table:
-    """Episodes as they end, stored and counted."""
+    """Stores and counts episodes as they end."""
 
     def __init__(self, store: ArenaStore, arena_id: str, missing: set[tuple[int, str]], total: int, say: Say) -> None:
         self._store, self._arena_id, self._missing, self._total, self._say = store, arena_id, set(missing), total, say
@@ -97,7 +97,7 @@ class _Table:
         self.not_played[job.task] = reason
 
     def add(self, episode: Episode) -> None:
-        """Store an episode; one that a lost worker had reported is stored already."""
+        """Store an episode, unless a worker that was lost later has already reported it."""
         with self._lock:
             if (episode.task, episode.policy) not in self._missing:
                 return
@@ -109,13 +109,13 @@ class _Table:
 
 
 Group = tuple[int, tuple[str, ...]]
-"""A task, and the policies that one worker plays it under, so that they share its world and its states."""
+"""A task and the policies under which one worker plays it, so that they share its world and cached states."""
 
 
 def _divided(
     plan: Plan, tasks: Sequence[int], missing: set[tuple[int, str]], factory: Factory, engine: Engine, *, own: bool, simulated: bool
 ) -> tuple[list[tuple[list[Group], int]], list[Group]]:
-    """What workers play, in turn and with how many of them, and what is played here: policies without models before the others."""
+    """Batches for workers, each with its number of workers, and what is played in this process; policies without models go first."""
     light = [name for name in plan.named() if is_light(parse_policy(name), factory)]
     heavy = [name for name in plan.named() if name not in light]
     parts = [

@@ -1,12 +1,13 @@
-"""Arenas in the workspace: a folder each, with what was run and one JSON line per finished episode.
+"""Arenas in the workspace: one folder each, with its configuration and one JSON line per finished episode.
 
 `arena/<id>/arena.json` names agent, seed, level, profile and heads, whose hash is the id; `episodes.jsonl` grows line by line, so that a
-stopped run continues where it was and a later one adds tasks or policies. Invariant: a line that was cut off by a crash is not read, and
-the episode is played again. Where the workspace is in an object store, both are also rows of two tables: other machines' arenas are
-brought into the local folder when they are looked for.
+stopped run can resume and a later one can add tasks or policies. Invariant: a line that was cut off by a crash is skipped, and its episode
+is played again. If the workspace is in an object store, both are also rows of two tables, from which other machines' arenas are copied to
+the local folder when arenas are listed.
 """
 
 import re
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,7 +34,7 @@ SHARED_EPISODES = TableSpec(
     ("arena_id", "task", "policy"),
 )
 _fetched: dict[Path, int] = {}
-"""Version of the shared episodes that a local folder has."""
+"""Local folder -> version of the shared episodes it was last updated to."""
 
 
 class ArenaInfo(Struct, frozen=True, omit_defaults=True):
@@ -45,7 +46,7 @@ class ArenaInfo(Struct, frozen=True, omit_defaults=True):
     profile: str
     tokenizer: str
     simulated: bool
-    """The agent is a program; its numbers are called simulated."""
+    """Whether the agent is a simulated one, such as `reader`; its numbers are then labelled simulated."""
     heads: str = ""
     version: int = VERSION
 
@@ -65,7 +66,7 @@ class ArenaStore:
         self._shared = workspace.database if workspace.remote else None
 
     def open(self, info: ArenaInfo) -> str:
-        """Make the arena's folder, if it is new; its id."""
+        """Create the arena's folder if it is new; returns its id."""
         path = self.folder / info.arena_id / INFO
         if not path.exists():
             write_whole(path, msgspec.json.encode(info), parents=True)
@@ -73,17 +74,15 @@ class ArenaStore:
             self._shared.insert(ARENAS, [{"arena_id": info.arena_id, "body": msgspec.json.encode(info)}])
         return info.arena_id
 
-    def lock(self, arena_id: str) -> FileLock:
-        """One process at a time plays in an arena."""
-        lock = FileLock(self.folder / arena_id / ".lock")
+    def lock(self, arena_id: str) -> AbstractContextManager[object]:
+        """Lock the arena until the `with` block ends: only one process at a time plays in it."""
         try:
-            lock.acquire(timeout=0)
+            return FileLock(self.folder / arena_id / ".lock").acquire(timeout=0)
         except Timeout as error:
             raise InputError(f"arena {arena_id} is being played by another process; wait until it ends, or stop it") from error
-        return lock
 
     def ids(self) -> list[str]:
-        """All arenas, the one that was played last first."""
+        """Ids of all arenas, the most recently played first."""
         self._fetch()
         found = [path.parent for path in self.folder.glob(f"*/{INFO}")] if self.folder.is_dir() else []
         return [path.name for path in sorted(found, key=lambda path: (-_changed(path), path.name))]
@@ -116,7 +115,7 @@ class ArenaStore:
             return
         for row in self._shared.rows(ARENAS):
             if not ARENA_ID.fullmatch(row["arena_id"]):
-                continue  # it becomes the name of a folder, and anyone who writes to the store may have made the row
+                continue  # it becomes a folder name, and anyone with write access to the store may have made the row
             path = self.folder / row["arena_id"] / INFO
             if not path.exists():
                 write_whole(path, row["body"], parents=True)
@@ -129,7 +128,7 @@ class ArenaStore:
         path = self.folder / arena_id / EPISODES
         found: dict[tuple[int, str], Episode] = {}
         if path.exists():
-            with path.open("rb") as stream:  # line by line: our own file, which grows with the tasks
+            with path.open("rb") as stream:  # read line by line: the file grows with the tasks
                 for line in stream:
                     try:
                         episode = msgspec.json.decode(line, type=Episode)

@@ -1,9 +1,9 @@
-"""Tasks for agents that are programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
+"""Tasks for agent programs: a folder of your own tasks with a grader, or the arena's worlds with their tools as a command.
 
-A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and what the agent may
-work on in `files/`. What the grader prints, or its last line, is the reward as JSON (a number, or an object with `reward` or `score`),
-else its exit code.
-Invariant: the agent works on a copy; nothing but the task and `files/` is in it, and no link leads out of the suite.
+A suite's folder has one folder per task, with the task in `task.md`, `task.txt`, `instruction.md` or `prompt.txt`, and the files for the
+agent in `files/`. The grader prints the reward as JSON (a number, or an object with `reward` or `score`), alone or on its last line;
+otherwise its exit code decides.
+Invariant: the agent works on a copy that contains only the task and `files/`, and no link leads out of the suite.
 """
 
 import json
@@ -27,21 +27,21 @@ from pamer_lab.opening import below, read_file, refuse_special_files
 NAMES = ("task.md", "task.txt", "instruction.md", "prompt.txt")
 FILES, GRADERS = "files", ("grade.py", "grade.sh")
 FILE_BYTES = 500_000_000
-"""A file of a task may be so large."""
+"""Maximum size of a task's file, in bytes."""
 GRADER_SECONDS = 120.0
 SHOWN = 200
-"""Characters of what a grader said that a reason repeats."""
+"""Characters of a grader's verdict that an error message repeats."""
 
 
 class AnyTask(Protocol):
-    """What a program can be given."""
+    """A task that a program can be given."""
 
     @property
     def number(self) -> int: ...
     @property
     def task_id(self) -> str: ...
     def prepare(self, work: Path) -> Path:
-        """Lay out the work folder; the file with the task."""
+        """Fill the work folder; returns the file with the task."""
         ...
 
     def variables(self) -> dict[str, str]:
@@ -49,11 +49,11 @@ class AnyTask(Protocol):
         ...
 
     def reward(self, printed: str, work: Path) -> float:
-        """From 0 to 1; `AgentError` where it cannot be had."""
+        """A reward from 0 to 1; `AgentError` if there is none."""
         ...
 
     def counted(self, share: float) -> float:
-        """The score of a task."""
+        """The task's reward from its share: all or nothing, or the share itself."""
         ...
 
 
@@ -96,7 +96,7 @@ class WorldTask:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """A folder of a suite."""
+    """One task folder of a suite."""
 
     number: int
     folder: Path
@@ -153,7 +153,7 @@ def read_reward(printed: str, code: int) -> float:
 
 
 def _verdict(printed: str) -> Any:
-    """The JSON of what a grader printed; None where there is none."""
+    """The JSON that a grader printed; None if there is none."""
     for text in (printed, *printed.strip().splitlines()[-1:]):
         with suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -161,7 +161,7 @@ def _verdict(printed: str) -> Any:
 
 
 def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
-    """The tasks of a folder, by name; refused where there is none, or a task has no grader."""
+    """The tasks of a folder, sorted by name; `InputError` if there are none, or if a task has no grader."""
     root, words = Path(folder).resolve(), tuple(shlex.split(grader))
     if not root.is_dir():
         raise InputError("is not a folder", path=folder)
@@ -176,7 +176,7 @@ def read_suite(folder: str, grader: str = "") -> list[SuiteTask]:
 
 
 def _refuse_strange_files(folder: Path, root: Path) -> None:
-    """Raise `InputError` where a task's files are pipes or devices, or links out of the suite, which the agent would follow."""
+    """Raise `InputError` if a task contains pipes, devices, or links out of the suite, which the agent would follow."""
     refuse_special_files(folder)
     for path in folder.rglob("*"):
         if path.is_symlink():
@@ -186,7 +186,7 @@ def _refuse_strange_files(folder: Path, root: Path) -> None:
 
 
 def suite_name(tasks: list[SuiteTask]) -> str:
-    """The folder's name and a hash of tasks, files and graders, so that another version is another arena."""
+    """The folder's name and a hash of tasks, files and graders, so that each version is a separate arena."""
     digest = sha256("\0".join(tasks[0].grader).encode())
     for task in tasks:
         for path in sorted(path for path in task.folder.rglob("*") if path.is_file()):

@@ -8,7 +8,7 @@ from pamer_lab.errors import InputError
 
 
 def listed(store: ArenaStore, arena_id: str) -> dict[str, Any]:
-    """An arena in a line."""
+    """One line about an arena."""
     info, episodes = store.info(arena_id), store.episodes(arena_id)
     policies = list(dict.fromkeys(episode.policy for episode in episodes))
     kept = {"agent": info.agent, "seed": info.seed, "level": info.level, "profile": info.profile, "simulated": info.simulated}
@@ -18,7 +18,7 @@ def listed(store: ArenaStore, arena_id: str) -> dict[str, Any]:
 def summary(
     store: ArenaStore, arena_id: str, prices: str, *, tasks: int = 0, policies: tuple[str, ...] = (), against: str = "base"
 ) -> dict[str, Any]:
-    """Everything about an arena, or about the tasks and policies that were asked for; pairs are differences from the policy `against`."""
+    """The results of an arena, or of the given tasks and policies; `pairs` are differences from the policy `against`."""
     info = store.info(arena_id)
     episodes = [
         episode

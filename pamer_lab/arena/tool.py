@@ -1,4 +1,4 @@
-"""`python -m pamer_lab.arena.tool LEVEL SEED NUMBER NAME ARGUMENTS`: one call of a task's tools, for agents that are programs."""
+"""`python -m pamer_lab.arena.tool LEVEL SEED NUMBER NAME ARGUMENTS`: one call of a task's tools, for agent programs."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""What a worker of any engine does in an arena: one task under some policies, an episode at a time.
+"""The arena's work on any engine: one task under some policies, one episode at a time.
 
-It can be killed at any moment: whoever started it has every episode that it reported.
+A worker can be killed at any moment; its parent has every episode that it reported.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from pamer_lab.prices import DEFAULT, find_prices
 from pamer_lab.workspace import Workspace
 
 DEADLINE = 600.0
-"""Seconds that a program's request waits for its decision: in the arena each decision counts, so none may come too late."""
+"""Seconds that a program's request waits for its decision; long, because in the arena every decision must be applied."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a worker tells its parent."""
+    """A message from a worker to its parent."""
 
     episode: Episode | None = None
     finished: bool = False
@@ -47,7 +47,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def work(job: Job, tell: Callable[[Note], Any]) -> None:
-    """Play one job, telling of each episode."""
+    """Play one job and report each episode."""
     agent, factory = _player(job.plan, job.workspace)
     for policy in job.policies:
         try:
@@ -67,7 +67,7 @@ def _player(plan: Plan, place: str) -> tuple[Agent | CommandAgent, Factory]:
 def play_one(
     plan: Plan, number: int, policy: str, agent: Agent | CommandAgent, factory: Factory, cancelled: Callable[[], bool] = lambda: False
 ) -> Episode:
-    """One episode."""
+    """Play one task under one policy."""
     chosen, prices = parse_policy(policy), find_prices(plan.prices, factory.workspace.path)
     if not isinstance(agent, CommandAgent):
         return play(_world(plan, number), agent, chosen, factory, [prices], cancelled)
@@ -80,7 +80,7 @@ def play_one(
 
 @lru_cache(maxsize=4)
 def _world(plan: Plan, number: int) -> Task:
-    """Kept for the policies that follow: a world takes a moment to make."""
+    """Cached for the next policies, because generating a world takes a moment."""
     return Task(plan.seed, number, Level.parse(plan.level))
 
 
@@ -89,7 +89,7 @@ def _suite_task(suite: str, grader: str, number: int) -> SuiteTask:
 
 
 def _live(plan: Plan, policy: Policy) -> LiveOptions:
-    """The proxy's options: the policy exactly as it is named, without the gate that a proxy adds by itself."""
+    """The proxy's options: the policy exactly as named, without the gate and `inject=append` that a proxy adds by default."""
     injects = getattr(policy, "inject", "")
     text = f"{policy.name}:inject={injects}" if injects and "inject=" not in policy.name else policy.name
     prices = "" if plan.prices == DEFAULT else plan.prices

@@ -1,8 +1,8 @@
-"""One task: a world of the corpus' generator, its tools, and the grader.
+"""One task: a world made by the corpus generator, its tools, and the grader.
 
-Each question asks for some facts. A file is found by its entity's name, or is kept under another fact that has to be found first; later
+A task asks for several facts. A file is found by its entity's name, or is kept under another fact that has to be found first; later
 questions need facts of earlier ones again. Tools answer from the world alone. Invariants: seed, number and level determine everything; the
-same call gets the same answer; a value belongs to one entity, so it cannot be guessed from words.
+same call gets the same answer; a value belongs to one entity, so it cannot be guessed from the wording.
 """
 
 import json
@@ -21,7 +21,7 @@ from pamer_lab.errors import InputError
 from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
 VERSION = 1
-"""Raised whenever the same seed, number and level would give another task."""
+"""Incremented whenever the same seed, number and level would give a different task."""
 OUTSIDERS = 48
 _WORD = re.compile(r"\w+")
 RULES = (
@@ -34,14 +34,14 @@ RULES = (
 
 @dataclass(frozen=True)
 class Level:
-    """How hard a task is."""
+    """The difficulty of a task."""
 
     facts: int = 4
     """Facts that the answer needs."""
     distance: int = 2
     """Files on the way to each fact: each has to be read before the next can be found."""
     noise: int = 4
-    """Distractors of the same form as the entry that counts, in each list and document."""
+    """Distractors in each list and document, in the same form as the relevant entry."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.facts <= 12 and 0 <= self.distance <= 8 and 0 <= self.noise <= 30):
@@ -63,13 +63,13 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """The document on one entity."""
+    """The document about one entity."""
 
     entity: Entity
     attribute: str
     ref: str
     key: "File | None" = None
-    """The file whose fact it is kept under."""
+    """The file whose fact this one is kept under."""
 
     @property
     def value(self) -> str:
@@ -78,14 +78,14 @@ class File:
 
 @dataclass(frozen=True)
 class Grade:
-    """What an answer is worth."""
+    """The grade of an answer."""
 
     right: tuple[bool, ...]
     """For each fact, in the task's order."""
 
     @property
     def reward(self) -> float:
-        """1 where every fact is right."""
+        """1 if every fact is right, else 0."""
         return float(all(self.right))
 
     @property
@@ -95,7 +95,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Task:
-    """One question with its world."""
+    """One task with its world."""
 
     seed: int
     number: int
@@ -121,7 +121,7 @@ class Task:
 
     @cached_property
     def _chains(self) -> tuple[tuple[File, ...], ...]:
-        """For each asked fact, the files on the way to it and its own, last."""
+        """For each question, the files on the way to its fact; the last one contains the fact."""
         draw, length = self._draw("files"), self.level.distance + 1
         chains: list[tuple[File, ...]] = []
         refs: set[str] = set()
@@ -162,12 +162,12 @@ class Task:
 
     @property
     def least_turns(self) -> int:
-        """Turns of an agent that forgets nothing: a search and a reading per file, one search more where it is kept under a fact."""
+        """Turns of an agent that forgets nothing: per file a search (two if it is kept under a fact) and a read; then the answer."""
         return sum(2 + (file.key is not None) for file in self.needed) + 1
 
     @property
     def budget(self) -> int:
-        """Turns an agent has: twice and a half what is needed."""
+        """Maximum number of turns: 2.5 times `least_turns`."""
         return self.least_turns * 5 // 2
 
     def opening(self) -> list[Message]:
@@ -177,7 +177,7 @@ class Task:
         return [Message("system", system), Message("user", RULES.format(list=listed))]
 
     def answer(self, call: ToolCall) -> Message:
-        """The result of a call; one that cannot be answered gets an error that says why."""
+        """The result of a call, or an error that explains why it cannot be answered."""
         try:
             given = json.loads(call.arguments or "{}")
         except (ValueError, RecursionError):
@@ -225,7 +225,7 @@ class Task:
         return "\n".join(lines)
 
     def _best(self, query: str) -> File | None:
-        """The file whose entity's name the query has most of."""
+        """The file whose entity name matches the query best; None if no name matches well enough."""
         asked = set(_WORD.findall(query.casefold()))
         scored = []
         for file in self.files.values():
@@ -257,7 +257,7 @@ class Task:
         return writer.statement(file.entity, file.attribute, (file.value,))
 
     def grade(self, answer: str) -> Grade:
-        """Compares the answer line, or the complete text where there is none, with the facts."""
+        """Compare the answer line, or the complete text if there is none, with the facts."""
         lines = re.findall(r"ANSWER:\s*(.+)", answer, re.IGNORECASE)
         given = lines[-1] if lines else answer
         parts = [part.strip().strip("`*\"'.").casefold() for part in given.split(";")]
@@ -279,7 +279,7 @@ def _heading(entity: Entity) -> str:
 
 
 def _query(text: str) -> str:
-    """What a search looks for; of a shell command, the quoted words."""
+    """The search terms; for a shell command, its quoted words."""
     quoted = re.findall(r"['\"](.+?)['\"]", text)
     return " ".join(quoted) if quoted else text.removeprefix("kb find ")
 

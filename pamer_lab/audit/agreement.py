@@ -35,17 +35,17 @@ class Quality:
     verdicts: dict[str, int]
     """Reviews by verdict, in the order of `VERDICTS`."""
     reviews: int
-    """Reviews whose steps say what their verdict says."""
+    """Reviews whose steps agree with their verdict."""
     unnamed: int
-    """Negative verdicts that leave open which steps they mean."""
+    """Negative verdicts that do not say which steps they mean."""
     precision: float | None
     recall: float | None
     exact: float | None
     """Share of reviews whose steps are exactly those selected."""
     chosen: int = 0
-    """Steps that precision is a share of."""
+    """Chosen steps over all reviews: the denominator of precision."""
     wanted: int = 0
-    """Steps that recall is a share of."""
+    """Needed steps over all reviews: the denominator of recall."""
 
     @property
     def total(self) -> int:
@@ -119,11 +119,11 @@ def _at_best(verdict: str, chosen: int) -> tuple[int, int]:
 
 
 def wanted_steps(review: Review, ours: set[int]) -> set[int] | None:
-    """The steps a reviewer would have chosen; None where the review's steps do not say what its verdict says.
+    """The steps a reviewer would have chosen; None if the review's steps do not match its verdict.
 
     A `right` without steps means the selected ones. A review that misses evidence must name a further step, one that finds a step
-    unnecessary must leave one out, and one that finds a step wrong must name another. Where an older form may have lost the steps
-    (`doubts.py`), none means nothing.
+    unnecessary must leave one out, and one that finds a step wrong must name another. An `unnecessary step` without
+    steps counts only if the form stored them as shown; older forms may have lost them (`doubts.py`).
     """
     theirs = set(review.steps)
     match review.verdict:

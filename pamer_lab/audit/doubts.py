@@ -10,11 +10,11 @@ from typing import Literal
 from pamer_lab.audit.reviews import Review
 
 Doubt = Literal["steps lost", "nothing chosen", "steps contradict"]
-"""`steps lost`: stored without steps, by a form that may have shown some. `nothing chosen`: finds a step unnecessary or wrong where none
-was chosen. `steps contradict`: the steps do not say what the verdict says."""
+"""`steps lost`: stored without steps, by a form that may have shown some. `nothing chosen`: finds a step unnecessary or wrong although
+none was chosen. `steps contradict`: the steps do not match the verdict."""
 
 NEEDS_STEPS = ("unnecessary step", "wrong step")
-"""Verdicts about a chosen step; they mean nothing where none was chosen."""
+"""Verdicts about a chosen step; they mean nothing if none was chosen."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Doubtful:
 
 
 def doubt_of(review: Review, chosen: set[int]) -> Doubt | None:
-    """What is wrong with a review of a selection with these steps; None where nothing is."""
+    """What is wrong with a review of a selection with these steps; None if nothing is."""
     theirs = set(review.steps)
     if not chosen and review.verdict in NEEDS_STEPS:
         return "nothing chosen"
@@ -51,7 +51,7 @@ def doubt_of(review: Review, chosen: set[int]) -> Doubt | None:
 
 
 def doubts(reviews: Sequence[Review], selected: Mapping[str, set[int]]) -> list[Doubtful]:
-    """All doubtful ones among the newest revisions of reviews; `selected` has the chosen steps by selection."""
+    """The doubtful reviews among these newest revisions; `selected` has the chosen steps by selection."""
     found = []
     for review in reviews:
         chosen = selected.get(review.audit_id)

@@ -1,7 +1,7 @@
-"""Selections and reviews to files and back: CSV, JSONL or Parquet by suffix; reviews of a share page come as JSON.
+"""Exports selections and reviews to CSV, JSONL or Parquet (by suffix) and imports them; reviews of a share page come as JSON.
 
 One file has both tables: a `table` column says which, and columns of the other stay empty. Its first row says what the secret scan found
-and redacted. Lists are JSON text in every format, so that all three formats are equal and spreadsheets can show them.
+and redacted. Lists are JSON text in every format, so that all formats are equivalent and spreadsheets can show them.
 Invariant: importing an export gives the same rows, except for redacted text, and never changes existing rows.
 """
 
@@ -35,12 +35,12 @@ IMPORTED = (*FORMATS, ".json")
 """Endings that can be read; `.json` holds the reviews of a share page."""
 TABLES: dict[str, TableSpec] = {"selection": SELECTIONS, "review": REVIEWS}
 CLOSED: dict[str, tuple[str, ...]] = {"outcome": get_args(SelectionOutcome), "verdict": VERDICTS}
-"""Columns that hold one of a few words; anything else in a file is refused."""
+"""Columns with a fixed set of values; a file with any other is refused."""
 COLUMNS = ["table", *dict.fromkeys([*SELECTIONS.schema.names, *REVIEWS.schema.names])]
 MOST_COLUMNS = 100
 """Columns of a CSV file: each row has all of them once it is read, even an empty one."""
 SCAN = "scan"
-"""The `table` of the one row that is no data: its note says what the scan for secrets found and replaced."""
+"""The `table` of the one row without data, whose note says what the scan for secrets found and replaced."""
 
 
 def export_audit(database: Database, path: str | Path, scan: Scan) -> int:
@@ -68,14 +68,14 @@ def audit_bytes(database: Database, ending: str, scan: Scan) -> tuple[bytes, int
 
 
 def export_beside(folder: str, ending: str, redact: Redaction, out: str) -> list[Finding]:
-    """Write a workspace's audit as `audit` with this ending to a folder; what the scan found. For another process."""
+    """Write a workspace's audit to a folder, as `audit` with this ending; returns what the scan found. Runs in a separate process."""
     scan = own_scan(redact)
     export_audit(Workspace(folder).database, Path(out) / f"audit{ending}", scan)
     return scan.findings
 
 
 def import_beside(folder: str, name: str, file: str) -> dict[str, int]:
-    """Import a copy of an upload, whose own name is only a name, into a workspace. For another process."""
+    """Import `file`, the copy of an upload called `name`, into a workspace. Runs in a separate process."""
     return import_bytes(Workspace(folder).database, Path(name), read_file(file, ReadLimits.from_environment().max_bytes))
 
 
@@ -90,7 +90,7 @@ def audit_frame(database: Database) -> pl.DataFrame:
 
 
 def _scanned(frame: pl.DataFrame, scan: Scan) -> pl.DataFrame:
-    """The frame with what the choice names replaced, and first a row that says so."""
+    """The frame with secrets replaced as chosen, after a first row that says so."""
     scan.learn(frame.to_dicts())
     rows = [
         {
@@ -166,7 +166,7 @@ def _few(rows: list[Any]) -> list[Any]:
 def _row(spec: TableSpec, row: dict[str, Any], number: int, source: Path) -> dict[str, Any]:
     try:
         value = {column.name: _value(column.type, row.get(column.name)) for column in spec.schema}
-        pa.RecordBatch.from_pylist([value], schema=spec.schema)  # what the table could not hold is said here
+        pa.RecordBatch.from_pylist([value], schema=spec.schema)  # raises for what the table could not hold
         for name, known in CLOSED.items():
             if name in value and value[name] not in known:
                 raise ValueError(f"{name} {str(value[name])[:40]!r}; known: {', '.join(known)}")

@@ -1,12 +1,11 @@
 """Human review of rule-based labels: a sample to review, the reviews, and the agreement with its interval.
 
-The sample is drawn by a hash of trace, point and target, as many positives as negatives of each target, so that everyone sees the same
-labels in the same order. A review is a further revision under its reviewer; the newest counts.
-Invariant: a review names the label's value that it was given for; where the label has changed since, the review does not count.
+The sample is drawn by a hash of trace, point and target, taking positives and negatives of each target in turn, so that everyone sees
+the same labels in the same order. Each save is a new revision under its reviewer; the newest counts.
+Invariant: a review records the label value that it was given for; if the label has changed since, the review does not count.
 """
 
 import hashlib
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pamer_lab.audit.tables import NOTE_CHARACTERS
-from pamer_lab.errors import InputError, StorageError
+from pamer_lab.audit.reviews import add_revision, checked_name
+from pamer_lab.probes.metrics import wilson
 from pamer_lab.storage import Database, TableSpec
 from pamer_lab.trajectory.values import Label
 
@@ -32,7 +31,6 @@ LABEL_REVIEWS = TableSpec(
     ),
     reviewers_write=True,
 )
-SAVE_ATTEMPTS = 50
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class LabelReview:
 
 
 def sample(labels: Iterable[tuple[str, Label]], size: int, seed: int = 0) -> list[tuple[str, Label]]:
-    """About `size` labels: the four kinds (target, value) in turn, each in the order of a hash."""
+    """At most `size` labels: the four kinds (target, value) in turn, each in the order of a hash."""
     kinds: dict[tuple[str, bool], list[tuple[str, Label]]] = {}
     for trace_id, label in labels:
         kinds.setdefault((label.target, label.value), []).append((trace_id, label))
@@ -70,18 +68,10 @@ def sample(labels: Iterable[tuple[str, Label]], size: int, seed: int = 0) -> lis
 
 def save(database: Database, review: LabelReview) -> LabelReview:
     """Add a review, or a revision of one."""
-    name = " ".join(review.reviewer.split())
-    if not name:
-        raise InputError("a review needs the reviewer's name")
-    if len(review.note) > NOTE_CHARACTERS:
-        raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
+    name = checked_name(review.reviewer, review.note)
     known = [one.revision for one in all_reviews(database) if one.place == review.place and one.reviewer == name]
-    for revision in range(max(known, default=-1) + 1, max(known, default=-1) + 1 + SAVE_ATTEMPTS):
-        row = asdict(review) | {"reviewer": name, "revision": revision, "created_at": datetime.now(UTC)}
-        if database.insert(LABEL_REVIEWS, [row])[0]:
-            database.tidy(LABEL_REVIEWS)
-            return LabelReview(**row)
-    raise StorageError(f"the review was not saved because of {SAVE_ATTEMPTS} concurrent edits; save it again")
+    row = asdict(review) | {"reviewer": name, "created_at": datetime.now(UTC)}
+    return LabelReview(**add_revision(database, LABEL_REVIEWS, row, known))
 
 
 def all_reviews(database: Database) -> list[LabelReview]:
@@ -109,9 +99,4 @@ def agreement(reviews: Sequence[LabelReview], labels: Iterable[tuple[str, Label]
 
 
 def _share(agreed: int, count: int) -> dict[str, Any]:
-    if not count:
-        return {"share": None, "interval": None}
-    z, share = 1.96, agreed / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return {"share": share, "interval": [max(0.0, middle - half), min(1.0, middle + half)]}
+    return {"share": agreed / count, "interval": wilson(agreed, count)} if count else {"share": None, "interval": None}

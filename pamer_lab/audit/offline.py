@@ -41,7 +41,7 @@ class OfflineReviews(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, int]:
-    """Add the file's reviews; returns how many were new, and how many are about selections that are not here."""
+    """Add the file's reviews; returns how many were new, and how many are about unknown selections."""
     found = read_reviews(source, body)
     reviews, as_shown = found.reviews, True if found.version > 1 else None
     store = ReviewStore(database)
@@ -66,7 +66,7 @@ def import_reviews(database: Database, source: Path, body: bytes) -> dict[str, i
 
 
 def read_reviews(source: Path, body: bytes) -> OfflineReviews:
-    """The file, with the time of each review."""
+    """The parsed file; refused if the time of a review cannot be used."""
     try:
         found = msgspec.json.decode(body, type=OfflineReviews)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -2,7 +2,7 @@
 
 A step's memory names the hash that its raw block was archived under. Both the archived bytes and the same block of the uploaded trace
 are hashed again and compared with it.
-Invariant: a text is called equal only after both hashes were computed here.
+Invariant: a text is called equal only after both hashes were computed again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,19 @@ from pamer_lab.controller.request import as_chat, read_message
 from pamer_lab.errors import LabError, StorageError
 from pamer_lab.memory import CoveredBlock, MemoryStore, SessionMemory
 from pamer_lab.memory.records import pack, unpack
+from pamer_lab.memory.schema import BLOCKS
+from pamer_lab.storage import equals
 from pamer_lab.trajectory.values import Trace
 
 Check = Literal["equal", "differs", "not archived", "damaged", "no trace", "unknown step"]
-"""`equal`: archive and upload have the same bytes. `differs`: both are there and are not the same. `not archived`: the raw block is not in
-the archive. `damaged`: the archived bytes do not have their hash. `no trace`: nothing was uploaded to compare with. `unknown step`: no
+"""`equal`: archive and upload have the same bytes. `differs`: both exist and are not the same. `not archived`: the raw block is not in the
+archive. `damaged`: the archived bytes do not match their hash. `no trace`: nothing was uploaded to compare with. `unknown step`: no
 memory of the session covers it now."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step as it can be looked at."""
+    """One step, with its text and the outcome of its check."""
 
     step: int
     check: Check
@@ -34,7 +36,7 @@ class Step:
     """The step's line in its summary's index."""
     tokens: int = 0
     text: str = ""
-    """The raw block as the model reads it, from the archive; from the trace where the archive has none."""
+    """The raw block as the model reads it, from the archive; from the trace if the archive has none."""
     raw_hash: str = ""
     """The hash that the memory names."""
     trace_hash: str = ""
@@ -42,7 +44,7 @@ class Step:
 
 
 class Provenance:
-    """Looks steps of one session up: in its memory, in the archive, and in the trace."""
+    """Looks up steps of one session in its memory, in the archive and in the trace."""
 
     def __init__(self, memory: SessionMemory, store: MemoryStore, trace: Trace | None) -> None:
         self._covered: dict[int, tuple[str, CoveredBlock]] = {
@@ -67,14 +69,15 @@ class Provenance:
         known = {"memory_id": memory_id, "detail": block.detail, "tokens": block.tokens, "raw_hash": block.raw_hash}
         try:
             archived = unpack(self._store.raw_blocks([block.raw_hash])[block.raw_hash])
-        except StorageError as error:
-            check: Check = "not archived" if "missing" in str(error) else "damaged"
+        except StorageError:
+            stored = self._store.database.count(BLOCKS, equals("raw_hash", block.raw_hash))
+            check: Check = "damaged" if stored else "not archived"
             return Step(number, check, text=_text(chat), trace_hash=trace_hash, **known)  # type: ignore[arg-type]
         check = "no trace" if self._trace is None else "equal" if trace_hash == block.raw_hash else "differs"
         return Step(number, check, text=_text(archived), trace_hash=trace_hash, **known)  # type: ignore[arg-type]
 
     def next_action(self, turn: int) -> str:
-        """What the agent did at this turn, as it was recorded; empty where the trace is not here."""
+        """What the agent did at this turn, as it was recorded; empty without the trace."""
         if self._trace is None or self._pieces is None or not 0 <= turn < len(self._pieces.blocks):
             return ""
         said = self._trace.messages[self._pieces.blocks[turn].start]

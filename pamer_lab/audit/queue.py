@@ -12,7 +12,7 @@ from pamer_lab.audit.reviews import Review
 
 Show = Literal["all", "unreviewed", "reviewers disagree", "not right"]
 """`all`: everything. `unreviewed`: what the reader has not reviewed yet. `reviewers disagree`: what got different verdicts.
-`not right`: what some reviewer would have chosen otherwise."""
+`not right`: what some reviewer would have chosen differently."""
 
 SHOWS: tuple[Show, ...] = get_args(Show)
 
@@ -49,7 +49,7 @@ class Entry:
 
 
 def entries(rows: Sequence[Mapping[str, Any]], current: Sequence[Review]) -> list[Entry]:
-    """Selections with what was said about them; `current` holds the newest revisions only."""
+    """Selections with their reviews; `current` holds the newest revisions only."""
     said: dict[str, list[Review]] = {}
     for review in current:
         said.setdefault(review.audit_id, []).append(review)
@@ -62,7 +62,7 @@ def _entry(row: Mapping[str, Any], reviews: Sequence[Review]) -> Entry:
 
 
 def filtered(queue: Sequence[Entry], filters: Filters, reviewer: str) -> list[Entry]:
-    """The entries that fit; `unreviewed` means by this reviewer, or by nobody where there is no name."""
+    """The entries that fit; `unreviewed` means by this reviewer, or by anybody if no name is given."""
 
     def fits(entry: Entry) -> bool:
         match filters.show:
@@ -85,7 +85,7 @@ def filtered(queue: Sequence[Entry], filters: Filters, reviewer: str) -> list[En
 
 
 def next_unreviewed(queue: Sequence[Entry], audit_id: str, reviewer: str) -> str:
-    """The next entry after this one that the reviewer has not seen, going round; this one where there is none."""
+    """The next entry after this one that the reviewer has not reviewed, wrapping around; this one if there is none."""
     names = [entry.audit_id for entry in queue]
     place = names.index(audit_id) if audit_id in names else -1
     for entry in [*queue[place + 1 :], *queue[: max(place, 0)]]:

@@ -5,13 +5,14 @@ is taken.
 Invariant: no review is ever changed or lost; the newest revision counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pamer_lab.audit.tables import MOST_STEP, NAME_CHARACTERS, NOTE_CHARACTERS, REVIEWS, are_steps
 from pamer_lab.errors import InputError, StorageError
-from pamer_lab.storage import Database, equals
+from pamer_lab.storage import Database, TableSpec, equals
 
 Verdict = Literal["right", "missing evidence", "unnecessary step", "wrong step"]
 """`right`: as the reviewer would have chosen. `missing evidence`: a needed step was not chosen. `unnecessary step`: one of the chosen
@@ -34,7 +35,30 @@ class Review:
     note: str
     created_at: datetime
     as_shown: bool | None = None
-    """True where a form stored the steps as it showed them; None for older reviews, whose steps some forms lost, and for the library's."""
+    """True if a form stored the steps as it showed them; None for older reviews, whose steps some forms lost, and for the library's."""
+
+
+def checked_name(reviewer: str, note: str) -> str:
+    """The reviewer's name in its stored form; `InputError` if it is missing, or if the name or the note is too long."""
+    name = " ".join(reviewer.split())
+    if not name:
+        raise InputError("a review needs the reviewer's name")
+    if len(name) > NAME_CHARACTERS:
+        raise InputError(f"the reviewer's name is longer than {NAME_CHARACTERS} characters")
+    if len(note) > NOTE_CHARACTERS:
+        raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
+    return name
+
+
+def add_revision(database: Database, spec: TableSpec, row: dict[str, Any], known: Sequence[int]) -> dict[str, Any]:
+    """Add a review as the next revision after the known ones; returns its row."""
+    first = max(known, default=-1) + 1
+    for revision in range(first, first + SAVE_ATTEMPTS):
+        row = row | {"revision": revision}
+        if database.insert(spec, [row])[0]:
+            database.tidy(spec)
+            return row
+    raise StorageError(f"the review was not saved because of {SAVE_ATTEMPTS} concurrent edits; save it again")
 
 
 class ReviewStore:
@@ -54,7 +78,7 @@ class ReviewStore:
         *,
         as_shown: bool | None = None,
     ) -> bool:
-        """Add a review that was written elsewhere, with its own time; False where it is here already."""
+        """Add a review that was written elsewhere, with its own time; False if it is already stored."""
         same = (verdict, tuple(sorted(steps)), note, written.astimezone(UTC))
         known = self.history(audit_id, " ".join(reviewer.split()))
         if any((review.verdict, review.steps, review.note, review.created_at.astimezone(UTC)) == same for review in known):
@@ -73,26 +97,15 @@ class ReviewStore:
         written: datetime | None = None,
         as_shown: bool | None = None,
     ) -> Review:
-        """Add a review, or a revision of one; `written` is its time where that is not now."""
-        name = " ".join(reviewer.split())
-        if not name:
-            raise InputError("a review needs the reviewer's name")
-        if len(name) > NAME_CHARACTERS:
-            raise InputError(f"the reviewer's name is longer than {NAME_CHARACTERS} characters")
+        """Add a review, or a revision of one; `written` is its time, by default now."""
+        name = checked_name(reviewer, note)
         if verdict not in VERDICTS:
             raise InputError(f"unknown verdict {verdict!r}; known: {', '.join(VERDICTS)}")
         if not are_steps(steps) or len(set(steps)) != len(steps):
             raise InputError(f"the steps of a review must be distinct step numbers up to {MOST_STEP:,}")
-        if len(note) > NOTE_CHARACTERS:
-            raise InputError(f"the note is longer than {NOTE_CHARACTERS:,} characters")
-        revision = max((review.revision for review in self.history(audit_id, name)), default=-1) + 1
-        for number in range(revision, revision + SAVE_ATTEMPTS):
-            review = Review(audit_id, name, number, verdict, tuple(sorted(steps)), note, written or datetime.now(UTC), as_shown)
-            added, _ = self.database.insert(REVIEWS, [asdict(review)])
-            if added:
-                self.database.tidy(REVIEWS)
-                return review
-        raise StorageError(f"the review was not saved because of {SAVE_ATTEMPTS} concurrent edits; save it again")
+        known = [review.revision for review in self.history(audit_id, name)]
+        review = Review(audit_id, name, 0, verdict, tuple(sorted(steps)), note, written or datetime.now(UTC), as_shown)
+        return Review(**add_revision(self.database, REVIEWS, asdict(review), known))
 
     def history(self, audit_id: str, reviewer: str = "") -> list[Review]:
         """All revisions, oldest first; of one reviewer or of all."""

@@ -1,7 +1,7 @@
 """Audit rows: one for every selection of PaMER+, accepted or refused.
 
 Implements the controller's `Recorder`. Invariant: a row is written in one commit, in live use before the request goes out, and is
-never changed afterwards.
+never changed afterwards; only a replay that resumes deletes rows, which it records again.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pamer_lab.controller.router import SelectionRecord
 from pamer_lab.storage import Database, equals
 
 SHORT = [name for name in SELECTIONS.schema.names if name not in ("query", "answer", "candidates")]
-"""Columns of a list; the rest is for one row's page."""
+"""Columns shown in lists; the others are read for a single row only."""
 
 
 class AuditStore:
@@ -32,7 +32,7 @@ class AuditStore:
         self.record_all([record])
 
     def record_all(self, records: Sequence[SelectionRecord]) -> None:
-        """Keep several selections in one commit; one that is known adds nothing."""
+        """Keep several selections in one commit; known ones are skipped."""
         now = datetime.now(UTC)
         own = {"run_id": self.run_id, "trace_id": self.trace_id, "created_at": now}
         rows = {name: _row(record) | own | {"audit_id": name} for record in records for name in [self._id(record)]}
@@ -41,13 +41,13 @@ class AuditStore:
             self.database.tidy(SELECTIONS)
 
     def forget_from(self, turn: int) -> None:
-        """Delete this run's rows from a turn on: a replay that goes on from there records them again, under the same ids."""
+        """Delete this run's rows from a turn on: a replay that resumes there records them again, under the same ids."""
         where = f"{equals('run_id', self.run_id)} AND turn >= {int(turn)}"
         if self.run_id and self.database.exists(SELECTIONS) and self.database.count(SELECTIONS, where):
             self.database.delete(SELECTIONS, where)
 
     def _id(self, record: SelectionRecord) -> str:
-        """Names the selection by what it was: a run that is replayed again gives the same rows, and reviews stay with them."""
+        """An id made of the selection's content: replaying a run again gives the same rows, and reviews stay with them."""
         named = [self.run_id, record.session_id, record.turn, record.router, record.answer, record.outcome, record.reason, record.cache]
         return f"a-{hashlib.sha256(orjson.dumps(named)).hexdigest()[:16]}"
 
@@ -76,7 +76,7 @@ def _row(record: SelectionRecord) -> dict[str, Any]:
 
 
 def restored_tokens(row: Mapping[str, Any]) -> int:
-    """Tokens that came back into the request; rows from before this was kept give the chosen steps' tokens, which are the most."""
+    """Tokens restored into the request; for older rows, which lack the column, the chosen steps' tokens, an upper bound."""
     known = row.get("restored_tokens")
     return int(known if known is not None else row["chosen_tokens"] or 0)
 

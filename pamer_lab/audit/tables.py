@@ -1,7 +1,7 @@
 """The audit's two tables, and the limits of imported rows.
 
-Rows are only ever added: a review that is edited becomes a further revision. Pages loop up to a row's turn and steps, so both are checked
-on import.
+Rows are never changed: an edited review becomes a new revision. Pages loop up to a row's turn and steps, so both are checked on
+import.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ def _adding(columns: tuple[pa.Field, ...]) -> Migration:
 
 RESTORED = (pa.field("restored_tokens", pa.int64()), pa.field("restored_in_part", pa.list_(pa.int64())))
 AS_SHOWN = (pa.field("as_shown", pa.bool_()),)
-"""Whether a form stored a review's steps as it showed them; null in reviews from before forms did, and in those of the library."""
+"""Whether a form stored a review's steps as it showed them; null in older reviews, and in those made with the library."""
 SELECTIONS = TableSpec(
     name="selections",
     key=("audit_id",),
@@ -84,10 +84,10 @@ REVIEWS = TableSpec(
 MOST_STEP = 1_000_000
 """Turns and steps of one trace; the reader takes fewer."""
 MOST_TOKENS = 10**9
-"""Of one request, message or step."""
+"""Maximum tokens of one request, message or step."""
 NOTE_CHARACTERS = 10_000
 NAME_CHARACTERS = 200
-"""Of a reviewer's name."""
+"""Maximum length of a reviewer's name."""
 MOST_STEPS_NAMED = 100_000
 """Steps in one list of a row."""
 
@@ -104,7 +104,7 @@ def is_time(value: datetime | None) -> bool:
 
 
 def check_selection(row: Mapping[str, Any]) -> None:
-    """A `ValueError` for numbers that no trace has."""
+    """Raise `ValueError` for numbers that no trace has."""
     turn = row["turn"]
     if not isinstance(turn, int) or not 0 <= turn <= MOST_STEP:
         raise ValueError(f"turn {str(turn)[:40]} is not between 0 and {MOST_STEP:,}")
@@ -120,7 +120,7 @@ def check_selection(row: Mapping[str, Any]) -> None:
 
 
 def check_review(row: Mapping[str, Any]) -> None:
-    """A `ValueError` for numbers that no review has."""
+    """Raise `ValueError` for numbers or texts that no review has."""
     if not are_steps(row["steps"] or ()) or not are_steps([row["revision"]]):
         raise ValueError(f"its steps and revision must be between 0 and {MOST_STEP:,}")
     if len(row["note"] or "") > NOTE_CHARACTERS:

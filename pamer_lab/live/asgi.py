@@ -1,4 +1,4 @@
-"""What the proxy needs of ASGI: a request's body, answers of the lab's own, and work that ends when its client leaves."""
+"""The proxy's ASGI helpers: reading a request's body, sending the lab's own answers, and cancelling work when the client leaves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
@@ -17,7 +17,7 @@ CLIENT_LEFT = "the client left"
 
 
 async def body_of(receive: Receive, complete: asyncio.Event) -> AsyncIterator[bytes]:
-    """A request's bytes as they come; `complete` is set behind the last."""
+    """A request's bytes as they arrive; `complete` is set after the last one."""
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
@@ -29,7 +29,7 @@ async def body_of(receive: Receive, complete: asyncio.Event) -> AsyncIterator[by
 
 
 async def while_there(receive: Receive, complete: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do the work; a client that leaves after its request is complete ends it."""
+    """Do the work; cancel it if the client leaves after its request is complete."""
 
     async def left() -> None:
         await complete.wait()
@@ -51,7 +51,7 @@ async def while_there(receive: Receive, complete: asyncio.Event, work: Coroutine
 
 
 def refusal(headers: list[tuple[bytes, bytes]]) -> str:
-    """Why a request is not passed on: another name than this computer's, or a page of another site."""
+    """Why a request is refused: its host name is not this computer's, or it comes from a page of another site. Empty if allowed."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -66,12 +66,12 @@ def refusal(headers: list[tuple[bytes, bytes]]) -> str:
 
 
 def unreachable(reason: str) -> dict[str, Any]:
-    """What a client gets instead of an answer that never began."""
+    """What a client gets when the upstream sent no answer."""
     return {"error": {"type": "upstream_unreachable", "message": f"the model server did not answer ({reason})"}}
 
 
 async def answer(send: Send, status: int, value: Any) -> None:
-    """An answer of the lab's own."""
+    """Send an answer of the lab itself."""
     body = orjson.dumps(value)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})

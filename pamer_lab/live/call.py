@@ -1,4 +1,4 @@
-"""One call of a client on its way through the proxy: what came, what goes out, and how that was decided."""
+"""One client call on its way through the proxy: what came in, what goes out, and how that was decided."""
 
 import threading
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from pamer_lab.trajectory.values import Message
 
 @dataclass(eq=False)
 class Call:
-    """One request of a client for an answer of the model."""
+    """One client request for a model's answer."""
 
     api: Api
     path: str
     headers: Mapping[str, str]
-    """Lower-case, and credentials of the address (`live.credentials`); used to tell whose it is, and never stored."""
+    """Lower-case names, plus credentials from the address (`live.credentials`); they identify the sender and are never stored."""
     body: bytes
     at: float
     """When it came, in seconds since 1970."""
@@ -34,14 +34,14 @@ class Call:
     asked: Asked | None = None
     ms: dict[str, float] = field(default_factory=dict)
     refused: int = 0
-    """Status with which the edited body was refused."""
+    """HTTP status with which the server refused the edited body; 0 if it did not."""
     instead: "Future[Outgoing]" = field(default_factory=Future)
-    """What was sent where the loop waited no longer for the decision."""
+    """What was sent when the event loop stopped waiting for the decision."""
     _settled: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def settle(self) -> bool:
-        """Whether the asker was the first: the worker with its decision, or the loop that waits no longer and says what it sends."""
+        """True for the first caller only: the worker with its decision, or the event loop that stopped waiting and sends something else."""
         with self._lock:
             first = not self._settled
             self._settled = True
@@ -59,9 +59,9 @@ class Outgoing:
 
     body: bytes
     edited: bool = False
-    """False: the client's own body, encoded as it came."""
+    """False: the client's own body, in its original encoding."""
     items: tuple[Item, ...] = ()
-    """Of an edited body that was made without the policy: what it shows."""
+    """What an edited body shows, if it was made without the policy."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Deciding:
     edit: bool = False
     view: tuple[int, tuple[Item, ...]] | None = None
     shown: Turn | None = None
-    """What the model is shown, where that is not the last of `turns`."""
+    """What the model is shown, if that is not the last of `turns`."""
 
 
 def stamped(message: Message, at: float) -> Message:
-    """The message with the time at which it came."""
+    """The message with its time of arrival, unless it already has a time."""
     return message if message.at is not None else structs.replace(message, at=at)

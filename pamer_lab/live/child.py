@@ -1,6 +1,6 @@
-"""An agent as a child process behind a proxy: the variables that lead it there.
+"""An agent as a child process behind a proxy: the environment variables that point it there.
 
-They are set for the child alone; nothing of the user's configuration changes.
+They are set for the child only; the user's configuration does not change.
 """
 
 import os
@@ -12,7 +12,7 @@ ANTHROPIC = "https://api.anthropic.com"
 
 
 def upstreams(given: str = "") -> tuple[str, str]:
-    """Where calls of OpenAI's and Anthropic's APIs go: one server for both, or what this process's variables say."""
+    """Servers for OpenAI's and Anthropic's APIs: `given` for both (the second is empty), or what this process's environment names."""
     openai = given or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or OPENAI
     return openai, "" if given else os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC
 

@@ -19,7 +19,7 @@ from pamer_lab.live.summary import described, summary
 
 TOKEN_HEADER = "x-pamer-token"  # noqa: S105 - the name of a header
 LONGEST = 10_000
-"""Bytes of a control request."""
+"""Maximum size of a control request, in bytes."""
 
 
 class Control:
@@ -65,5 +65,5 @@ class Control:
         return 200, summary(record) if record else {}
 
     def _record(self, name: str) -> Record | None:
-        """A session as its file has it: the one in memory changes under whoever reads it."""
+        """A session as stored in its file; the one in memory may change while it is read."""
         return self.desk.logs.read(name)[0] if name in self.desk.threads.places() else None

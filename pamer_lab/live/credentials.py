@@ -1,4 +1,4 @@
-"""The credentials of a request, taken out of what is recorded of it; on the wire they stay.
+"""Removes a request's credentials from its record; what goes over the wire keeps them.
 
 Clients and servers may repeat a key in a message or an error. Knows only the keys that came with the request itself.
 """
@@ -16,20 +16,20 @@ from pamer_lab.trajectory.values import Message, Tool, ToolCall
 
 CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization", "openai-project")
 IN_ADDRESS = "?"
-"""Before the name of a parameter of the request's address, among its headers; no header's name has it."""
+"""Prefix of URL parameters that are kept among the headers; no header name contains it."""
 WORDS = ("key", "token", "secret", "auth", "password", "credential", "signature")
-"""In the names of headers and parameters that hold a credential."""
+"""Words in the names of headers and parameters that hold a credential."""
 REDACTED = "[redacted credential]"
 
 
 def in_address(query: bytes) -> dict[str, str]:
-    """The credentials in an address's query (`?key=…`), to go among the request's headers."""
+    """The credentials in a URL's query (`?key=…`), to be added to the request's headers."""
     given = parse_qsl(query.decode("latin-1"))
     return {IN_ADDRESS + name: value for name, value in given if name == "sig" or any(word in name.lower() for word in WORDS)}
 
 
 def secrets_of(headers: Mapping[str, str]) -> list[str]:
-    """The credentials in a request's headers and address, as they may come again in texts."""
+    """The credentials in a request's headers and address, in the forms in which a text may repeat them."""
     found: set[str] = set()
     for name, value in headers.items():
         if name.startswith(IN_ADDRESS):
@@ -41,7 +41,7 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
 
 
 def redacted(wire: Wire, headers: Mapping[str, str]) -> Wire:
-    """The wire with the request's own credentials taken out of its messages and tools, where someone wrote them there; its bytes stay."""
+    """The wire with the request's own credentials removed from its messages and tools; its bytes are unchanged."""
     secrets = secrets_of(headers)
     if not secrets or not may_repeat(wire.body.decode("latin-1"), secrets):
         return wire
@@ -54,7 +54,7 @@ CALL_TEXTS, MESSAGE_TEXTS = ("id", "name", "arguments"), ("content", "thinking",
 
 
 def cleaned(message: Message, secrets: Sequence[str]) -> Message:
-    """The message without these secrets; a call and its result, which name the same id, still do."""
+    """The message without these secrets; a call and its result still share the same id."""
     calls = tuple(structs.replace(call, **_cleaned(call, CALL_TEXTS, secrets)) for call in message.tool_calls)
     return structs.replace(message, **_cleaned(message, MESSAGE_TEXTS, secrets), tool_calls=calls)
 
@@ -64,7 +64,7 @@ def _cleaned(value: Message | ToolCall, names: Sequence[str], secrets: Sequence[
 
 
 def without(text: str, secrets: Sequence[str]) -> str:
-    """A text in which these secrets are replaced, however they are spelled."""
+    """The text with these secrets replaced, however they are encoded."""
     return without_values(text, secrets, REDACTED)
 
 

@@ -1,6 +1,6 @@
-"""What is sent for a request of a session: the policy's view, the last one, or the client's own body; and why.
+"""Decides what is sent for a session's request (the policy's view, the previous view or the client's own body), and why.
 
-Knows neither HTTP nor files. Invariant: whatever fails, the client's own body can be sent, and the decision has the reason.
+Knows neither HTTP nor files. Invariant: whatever fails, the client's own body can be sent, and the decision gives the reason.
 """
 
 import math
@@ -25,10 +25,10 @@ from pamer_lab.trajectory.values import Message
 
 
 class Decider:
-    """Decides about the requests of all sessions of one proxy, one session at a time."""
+    """Decides on the requests of all sessions of one proxy. Requests of one session are decided one at a time."""
 
     def __init__(self, workshop: Workshop, *, window: int, clock: Callable[[], float]) -> None:
-        """`window`: tokens that the model takes; 0 means that no limit is known."""
+        """`window`: the model's context window in tokens; 0 means that no limit is known."""
         self._workshop, self._window, self._clock = workshop, window, clock
 
     def decide(self, call: Call, thread: Thread, wire: Wire) -> Deciding:
@@ -47,15 +47,15 @@ class Decider:
         if not call.settle():
             decided = self._came_late(call, thread, wire, decided)
         if wire.kept_elsewhere and not wire.earlier:
-            return decided  # what the provider keeps of it is not known here
+            return decided  # the provider keeps the history, and it is not known here
         return self._after_the_last(thread, wire, decided, as_it_came=bool(why))
 
     def passed(self, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
-        """The decision where the client's own body goes out instead of what was decided; for the record before this request."""
+        """The decision if the client's own body goes out instead; the record must not contain this request yet."""
         return self._after_the_last(thread, wire, replace(decided, shown=None, edit=False), as_it_came=True)
 
     def _after_the_last(self, thread: Thread, wire: Wire, decided: Deciding, *, as_it_came: bool) -> Deciding:
-        """The decision against what was sent before, which may be of another policy or of none."""
+        """The decision compared with what was last sent, even if another policy, or none, decided that."""
         record, last = thread.record, thread.record.last_seen
         if decided.shown is not None:
             return decided
@@ -78,7 +78,7 @@ class Decider:
         return replace(decided, shown=shown, edit=decided.edit or edit)
 
     def _hands_off(self, thread: Thread, wire: Wire) -> str:
-        """Why a request goes out as it came, whatever the policy says; empty where the policy decides."""
+        """Why a request goes out unchanged, whatever the policy says; empty if the policy decides."""
         record = thread.record
         if wire.kept_elsewhere:
             return "the provider keeps this conversation's history; nothing of it can be edited here"
@@ -91,13 +91,13 @@ class Decider:
         return Deciding(turns, "original", wire.body, turns[-1].reason if turns else "the same request again")
 
     def _act(self, call: Call, thread: Thread, wire: Wire) -> tuple[tuple[Turn, ...], Turn, History]:
-        """The decisions that are new, the one about this request, and what the policy saw."""
+        """New decisions, the decision on this request, and the history that the policy saw."""
         began = time.perf_counter()
         record = thread.record
         if thread.acting is None:
             thread.acting = self._workshop.acting(record)
         acting, history = thread.acting, self._history(thread, wire, call.at)
-        # A client that asks for more before it has an answer changes what its last decision was about: that one is made again.
+        # A client that adds messages before it has an answer changes the input of the last decision, so that decision is made again.
         known = len(record.turns) - acting.follow(history)
         act = acting.decide(self._idle(thread, call))
         call.ms["decide"] = since(began)
@@ -119,19 +119,19 @@ class Decider:
         return Deciding(turns, "original" if body is wire.body else "edited", body, reason, edit=edit and before != view, view=view)
 
     def _history(self, thread: Thread, wire: Wire, at: float) -> tuple[Message, ...]:
-        """The client's messages, the known ones with the times at which they first came."""
+        """The client's messages; known ones keep the time at which they first arrived."""
         known = thread.record.units[: thread.common(wire.digests)]
         fresh = [tuple(stamped(message, at) for message in unit.messages) for unit in wire.units[len(known) :]]
         return (*thread.record.opened.preamble, *(message for unit in (*known, *fresh) for message in unit))
 
     def _idle(self, thread: Thread, call: Call) -> float | None:
-        """Seconds since the session's request before; infinite where its client has rewritten what it sent before."""
+        """Seconds since the session's previous request; None if there is none, infinite if the client came with a rewritten history."""
         if thread.record.opened.rewritten and not thread.record.asked:
             return math.inf
         return max(0.0, call.at - thread.record.asked[-1].at) if thread.record.asked else None
 
     def _fallback(self, thread: Thread, wire: Wire, error: Exception) -> Deciding:
-        """The request as it came, because something failed; the policy is taken up again from the record."""
+        """Send the request unchanged because something failed; the policy restarts from the record at the next request."""
         reason = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
         thread.acting = None
         if isinstance(error, MarkError):
@@ -140,21 +140,21 @@ class Decider:
         try:
             turns, history = self._raw_turns(thread, wire, reason)
             sent, body = self._best(thread, wire, history)
-        except Exception:  # not even counted; the bytes are what matters
+        except Exception:  # tokens stay uncounted; sending the bytes matters more
             sent, body = "original", wire.body
         return Deciding(
             turns, sent, body, "sent unchanged", reason, edit=thread.view is not None, view=thread.view if sent == "kept" else None
         )
 
     def _best(self, thread: Thread, wire: Wire, history: History) -> tuple[Sent, bytes]:
-        """The client's own body, or the last good view where that is too large for the model's window."""
+        """The client's own body, or the last good view if that body is too large for the model's window."""
         if self._window and history.raw_tokens > self._window and thread.view is not None:
             since, items = thread.view
             return "kept", body_of(wire, extended(items, since, history), history)
         return "original", wire.body
 
     def _raw_turns(self, thread: Thread, wire: Wire, reason: str) -> tuple[tuple[Turn, ...], History]:
-        """Turns that say that nothing was decided, for all that have none."""
+        """`fallback` turns for all decision points that have no turn yet."""
         growing = self._workshop.history(thread.record, self._history(thread, wire, self._clock()))
         known, tokens = thread.record.turns, self._workshop.tokens
         previous = known[-1].items if known else ()
@@ -169,7 +169,7 @@ class Decider:
         return tuple(found), growing.at_now()
 
     def _came_late(self, call: Call, thread: Thread, wire: Wire, decided: Deciding) -> Deciding:
-        """The loop did not wait: what it sent is what counts, and the decision serves the next turn."""
+        """Record what the event loop sent without waiting; the late decision serves the next turn."""
         out, known = call.instead.result(), thread.record.turns
         if not decided.turns and not out.edited and decided.sent == "original":
             return decided
@@ -196,7 +196,7 @@ class Decider:
         return Deciding((*before, late), sent, out.body, reason, edit=edit, view=view)
 
     def late(self, call: Call) -> Outgoing:
-        """What goes out when the decision does not come in time: the last view and what came since, or the client's own body."""
+        """What goes out when the decision is late: the last view plus newer messages, or the client's own body."""
         out = self._without_decision(call)
         call.instead.set_result(out)
         return out
@@ -208,30 +208,30 @@ class Decider:
             return Outgoing(call.body)
         try:
             if thread.common(wire.digests) < len(thread.record.digests):
-                return Outgoing(call.body)  # another request is first, and the view is of its history
+                return Outgoing(call.body)  # another request came first, and the view is of its history
             history = self._workshop.history(thread.record, self._history(thread, wire, call.at)).at_now()
             since, items = view
             kept = extended(items, since, history)
             return Outgoing(body_of(wire, kept, history), edited=True, items=kept)
-        except Exception:  # the client's own body always can be sent
+        except Exception:  # the client's own body can always be sent
             return Outgoing(call.body)
 
 
 def _same(one: Turn, other: Turn | None) -> bool:
-    """Whether the same was shown at the same turn."""
+    """Whether two turns are at the same decision point and show the same items."""
     return other is not None and (one.t, one.items) == (other.t, other.items)
 
 
 def _breaks(thread: Thread, turn: Turn, history: History) -> bool:
-    """Whether a request does not begin with the one before."""
+    """Whether the request no longer begins with the previous one, which breaks the prompt cache's prefix."""
     turns = thread.record.turns
     last = [asked for asked in thread.record.asked if not asked.again][-1:]
     if not last or not turns or last[0].t >= len(turns):
         return False
     before = turns[last[0].t]
-    return turn.t > before.t and turn.cached_tokens < before.active_tokens if turn.t == before.t + 1 else False
+    return turn.t == before.t + 1 and turn.cached_tokens < before.active_tokens
 
 
 def since(began: float) -> float:
-    """Milliseconds from a moment on."""
+    """Milliseconds since `began`."""
     return (time.perf_counter() - began) * 1000

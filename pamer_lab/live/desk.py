@@ -1,7 +1,7 @@
-"""What happens to a model call before it goes out and after its answer: read, find the session, decide, keep, record.
+"""What happens to a model call before it is sent and after its answer: read it, find its session, decide, record.
 
 Everything here runs in worker threads, one session at a time; the event loop waits for it up to a deadline. Invariant: whatever fails, the
-client's own body is what goes out, and the record says why; a memory that a view relies on is stored and read back before the view is sent.
+client's own body goes out, and the record says why; a memory that a view relies on is stored and read back before the view is sent.
 """
 
 import time
@@ -25,39 +25,40 @@ from pamer_lab.live.wire import Api, Known, UnreadableError, Wire, read_wire
 from pamer_lab.policies.interface import Policy
 
 UNITS_KEPT = 8_192
-"""Messages that stay read in this process."""
+"""Parsed messages that are cached in this process."""
 OUTSIDE = "no-session"
-"""The session for what belongs to no conversation: bodies that cannot be read, calls that ask no model."""
+"""The session for what belongs to no conversation: unreadable bodies and calls that do not query a model."""
 OUTSIDE_KEPT = 1_000
 """Calls of that session that stay in this process; its file has them all."""
 
 
 class Desk:
-    """All calls of one proxy."""
+    """Handles all model calls of one proxy."""
 
     def __init__(self, logs: Logs, workshop: Workshop, *, window: int = 0, clock: Callable[[], float] = time.time) -> None:
-        """`window`: tokens that the model takes; 0 means that no limit is known."""
+        """`window`: the model's context window in tokens; 0 means that no limit is known."""
         self.logs, self.workshop, self.clock = logs, workshop, clock
         self.decider = Decider(workshop, window=window, clock=clock)
         self.threads = Threads(logs, clock)
         self._salt = logs.salt()
         self._known: Known = Bounded(UNITS_KEPT)
         self._switched = any(thread.record.by_hand and not workshop.is_base(thread.record.policy) for thread in self.threads.all())
-        """Whether a session has a policy that someone chose for it."""
+        """Whether the user gave any session a policy other than `base`."""
 
-    def waits_for_nothing(self, call: Call) -> bool:
-        """Whether a call can go out before it is read: nothing is edited in any session."""
+    @property
+    def waits_for_nothing(self) -> bool:
+        """Whether a call can go out before it is read, because no session is edited."""
         return self.workshop.is_base(self.workshop.policy.name) and not self._switched
 
     def pause(self, session: str, paused: bool) -> None:
-        """Send a session's requests as they come, or resume its policy."""
+        """Send a session's requests unchanged, or resume its policy."""
         thread = self._there(session)
         with thread.lock:
             thread.acting, thread.view = None, None
             self.threads.append(thread, Changed(self.clock(), paused=paused))
 
     def switch(self, session: str, text: str) -> None:
-        """Give a session another policy, from its next request on."""
+        """Change a session's policy, starting with its next request."""
         policy = self.workshop.parse(text)
         self._change(self._there(session), policy, by_hand=True)
 
@@ -94,7 +95,7 @@ class Desk:
         return self.threads.find(who, wire, lambda *about: self._opened(about, who, wire, call))
 
     def take(self, call: Call) -> Outgoing:
-        """The bytes to send for a call, recorded; never raises. Reads the call where that was not done yet."""
+        """Decide on and record the bytes to send for a call; never raises. Reads the call first if needed."""
         if call.thread is None:
             self.read(call)
         try:
@@ -115,11 +116,11 @@ class Desk:
                         self._change(thread, self.workshop.policy, by_hand=False)
                     decided = self.decider.decide(call, thread, wire)
                     return self._recorded(call, thread, wire, decided, began)
-            # Another request has taken the session's line elsewhere since this one was read.
+            # Another request has changed the session's history since this one was read.
             thread = call.thread = self._session(call, wire)
 
     def _recorded(self, call: Call, thread: Thread, wire: Wire, decided: Deciding, began: float) -> Outgoing:
-        """Write the frame, then say what to send; without the frame nothing edited goes out."""
+        """Write the frame, then return what to send; an edited body goes out only if its frame was written."""
         record = thread.record
         kept = len(record.digests)
         fresh = wire.units[kept:]
@@ -154,7 +155,7 @@ class Desk:
         return Outgoing(call.body) if decided.sent == "original" else Outgoing(decided.body, edited=True)
 
     def _without_frame(self, call: Call, thread: Thread, wire: Wire, decided: Deciding, why: str) -> Outgoing:
-        """The frame of an edited request could not be written: the client's own goes out, unless the loop has sent something already."""
+        """An edited request's frame could not be written: send the client's own body, unless the event loop has already sent something."""
         assert call.asked is not None  # what could not be written
         thread.record.asked.pop()
         if call.instead.done():
@@ -193,7 +194,7 @@ class Desk:
         self.threads.append(call.thread, frame)
 
     def refused(self, call: Call, status: int) -> None:
-        """An edited body was answered with an error: the original goes out once, and editing stops for this session."""
+        """The server refused an edited body: the proxy sends the original once, and editing stops for this session."""
         call.refused = status
         if call.thread is None or call.asked is None:
             return
@@ -203,7 +204,7 @@ class Desk:
             self.threads.append(call.thread, Changed(self.clock(), stopped=why))
 
     def side(self, path: str, headers: Mapping[str, str], status: int) -> None:
-        """A call outside the conversations."""
+        """Record a call outside the conversations."""
         self.threads.append(self._catch_all(), Side(self.clock(), without(path, secrets_of(headers)), status))
 
     def _unread(self, call: Call, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""A call with what came back, and the thread that reads and records calls which nothing waits for.
+"""A call with its answer, and the thread that reads and records calls in the background.
 
-Reading 200 KB takes the interpreter for milliseconds, which the call itself and all others would wait for. So a call is read when its
-answer is out, or while a slow model thinks. Invariant: calls are read in the order in which they came, each before its own answer.
+Parsing 200 KB blocks the interpreter for milliseconds, which would delay this call and all others. So a call is read after its answer is
+out, or while a slow model is working. Invariant: calls are read in the order of arrival, each before its own answer.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from pamer_lab.live.desk import Desk
 from pamer_lab.live.usage import MOST_BYTES
 
 HEAD_START = 0.05
-"""Seconds that a call has for itself before it is read; a model that answers sooner is waited for."""
+"""Seconds after which a call is read, if its answer is not complete before."""
 
 
 class Exchange:
-    """One call and what has come of it."""
+    """One call and the answer to it, as far as it has arrived."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -38,7 +38,7 @@ class Exchange:
             self._chunks.append(chunk)
 
     def record(self, desk: Desk) -> None:
-        """Give the desk what came back."""
+        """Hand the answer to the desk."""
         found = {"first_byte": self.first, "total": self.ended}
         ms = {name: (at - self._began) * 1000 for name, at in found.items() if at is not None}
         desk.answered(self.call, self.status, self.headers, b"".join(self._chunks), ms, self.error)
@@ -58,17 +58,17 @@ class Watcher:
         return bool(self._unread or self._working)
 
     def expect(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
-        """A call is on its way; it is read after its head start, or when it ends."""
+        """Register a call; it is read after `HEAD_START`, or when it ends."""
         self._unread.append(call)
         loop.call_later(HEAD_START, self._read, call)
 
     def ended(self, exchange: Exchange) -> None:
-        """A call has its answer, or will get none."""
+        """Record a call that has its answer, or will get none."""
         self._read(exchange.call)
         self._submit(exchange.record, self._desk)
 
     def _read(self, call: Call) -> None:
-        """Read the calls that wait, up to this one."""
+        """Read the waiting calls, up to and including this one."""
         while call in self._unread:
             self._submit(self._desk.take, self._unread.popleft())
 

@@ -1,4 +1,4 @@
-"""The fake upstream's answers in the shapes of the three APIs, complete and as a stream's events. Simulated: no model is asked."""
+"""The fake upstream's answers in the formats of the three APIs, complete and as stream events. Simulated: no model is called."""
 
 from dataclasses import dataclass
 from typing import Any

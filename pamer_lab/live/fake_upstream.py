@@ -1,8 +1,8 @@
-"""A model server for tests and the bench: answers the three APIs, keeps every byte it got, and bills with a prefix cache of its own clock.
+"""A model server for tests and the bench: serves the three APIs, keeps every request it received, and simulates prefix-cache billing.
 
-Its answer is a function of the request's text alone, so direct and proxied access can be compared. A client asks for a fault with the
-header `x-fake` (`status=429`, `wait=0.2`, `hold`, `cut=3`, `split`, `tool`), which a proxy passes on like any other. Tokens are a quarter
-of a message's bytes, rounded up; a message's cache marks do not count. Simulated: no model is asked.
+Its answer depends only on the request's text, so direct and proxied access can be compared. A client asks for a special answer with the
+header `x-fake` (`status=429`, `wait=0.2`, `hold`, `cut=3`, `split`, `tool`), which a proxy forwards like any other. Tokens are a quarter
+of a message's bytes, rounded up; cache marks do not count. Simulated: no model is called.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Received:
     body: bytes
     at: float
     billed: Billed | None = None
-    """None: it was not answered by the model."""
+    """None: the request did not reach the model."""
 
 
 @dataclass
@@ -48,9 +48,9 @@ class FakeUpstream:
     """The text of an answer, from the request and its digest."""
     ledger: list[Received] = field(default_factory=list)
     cancelled: int = 0
-    """Answers that the client did not wait for."""
+    """Streams whose client left before the end."""
     released: Event = field(default_factory=Event)
-    """An answer with `hold` sends its first piece and waits for this before the others."""
+    """A stream with `hold` sends its first chunk, then waits for this event."""
     _cache: dict[bytes, float] = field(default_factory=dict)
 
     @property
@@ -142,7 +142,7 @@ class FakeUpstream:
 
 
 def _pieces(request: dict[str, Any]) -> list[bytes]:
-    """What a prefix cache compares, in the order in which the model reads it."""
+    """The parts of a request that a prefix cache compares, in the order in which the model reads them."""
     given = request.get("messages", request.get("input", []))
     listed = given if isinstance(given, list) else [given]
     return [
@@ -151,7 +151,7 @@ def _pieces(request: dict[str, Any]) -> list[bytes]:
 
 
 def unmarked(value: Any) -> Any:
-    """The value without the marks of a prompt cache."""
+    """The value without prompt-cache marks."""
     if isinstance(value, dict):
         return {key: unmarked(inner) for key, inner in value.items() if key != "cache_control"}
     return [unmarked(inner) for inner in value] if isinstance(value, list) else value
@@ -179,11 +179,11 @@ async def _lifespan(scope: Scope, receive: Callable[..., Any], send: Callable[..
 
 @contextmanager
 def serving(app: Any, port: int = 0) -> Iterator[str]:
-    """An ASGI application on loopback, in a thread of its own, which ends with the block; its address."""
+    """Serve an ASGI application on loopback in a separate thread until the block ends; yields its address."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Ends at once: uvicorn's own looks ten times a second, and waits as long for clients to notice."""
+        """Stops at once: uvicorn checks for shutdown only ten times a second and waits for clients to disconnect."""
 
         async def main_loop(self) -> None:
             while not self.should_exit:

@@ -1,7 +1,7 @@
-"""Where the parts of a JSON text are, in bytes: members of an object, elements of an array.
+"""Byte positions of the parts of a JSON text: members of an object, elements of an array.
 
-Nothing is written again, so whoever edits a body cuts and inserts bytes and leaves all others as they came. The parser says how long each
-part is; what is between two parts is punctuation. Invariant: spans are without surrounding white space.
+Nothing is re-serialized: an edit cuts and inserts bytes and leaves all others unchanged. The parser gives the length of each part; between
+two parts there is only punctuation. Invariant: spans exclude surrounding white space.
 """
 
 import re
@@ -22,12 +22,12 @@ _KEY = re.compile(rb'(?<=[{, \t\r\n])("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*:[ \
 
 
 def without_halves(body: bytes) -> bytes:
-    """The text with U+FFFD for each escape that is half of a character; programs that cut texts write those, and parsers refuse them."""
+    """The text with U+FFFD for each escaped lone surrogate; programs that truncate texts write those, and parsers reject them."""
     return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], body)
 
 
 def members(body: bytes, span: Span | None = None) -> dict[str, Span]:
-    """Spans of an object's values by key; `ValueError` where it is no object or has a key twice."""
+    """Spans of an object's values by key; `ValueError` if it is not an object or has a duplicate key."""
     start, stop = span or (0, len(body))
     found: dict[str, Span] = {}
     at = _after(_SPACE, body, start) + 1
@@ -37,13 +37,13 @@ def members(body: bytes, span: Span | None = None) -> dict[str, Span]:
             raise ValueError("a key occurs twice")
         found[key] = named.end(), named.end() + len(memoryview(value))
         at = found[key][1]
-    if body[_after(_SPACE, body, at)] != ord("}"):  # a key that came again has taken the place of its first value
+    if body[_after(_SPACE, body, at)] != ord("}"):  # a repeated key has replaced its first value
         raise ValueError("a key occurs twice")
     return found
 
 
 def elements(body: bytes, span: Span) -> list[Span]:
-    """Spans of an array's elements in order; `ValueError` where it is no array."""
+    """Spans of an array's elements in order; `ValueError` if it is not an array."""
     found: list[Span] = []
     at = _after(_SPACE, body, span[0]) + 1
     for value in _decoded(_ARRAY, body, *span):
@@ -62,5 +62,5 @@ def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes, start: int, stop
 
 def _after(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
     found = pattern.match(body, at)
-    assert found is not None  # both patterns match nothing too
+    assert found is not None  # both patterns also match the empty string
     return found.end()

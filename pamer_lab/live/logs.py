@@ -1,8 +1,8 @@
-"""The files of live sessions: one per session, frames appended, readable while it grows.
+"""The log files of live sessions: one append-only file per session, readable while it grows.
 
-A frame is its length, a checksum and MessagePack. An append happens under the session's lock and only behind the last frame its writer has
-read; a writer that finds more reads it first, and what a killed one left unfinished is cut off. Invariant: a frame that was appended is
-read by everyone, complete and once. The folder and its files are readable by their owner alone.
+A frame is its length, a checksum and MessagePack. A writer holds the session's lock and appends only after the last frame it has read; if
+it finds newer frames, it reads them first, and it cuts off what a killed writer left unfinished. Invariant: every reader sees an appended
+frame complete and exactly once. The folder and its files are readable only by their owner.
 """
 
 import os
@@ -24,11 +24,11 @@ _HEAD = struct.Struct("<II")
 _DECODER = msgspec.msgpack.Decoder(Frame)
 _ENCODER = msgspec.msgpack.Encoder()
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,79}")
-"""Names of sessions that are names of files too."""
+"""Session names that can be used as file names."""
 
 
 class GrownError(Exception):
-    """Raised when another process has added frames or begun the file again; read them, then decide again."""
+    """Raised when another process has added frames or restarted the file; read it, then decide again."""
 
 
 class Logs:
@@ -38,7 +38,7 @@ class Logs:
         self.folder = workspace / FOLDER
 
     def names(self) -> list[str]:
-        """Sessions, the one that changed last first."""
+        """Session names, the most recently changed first."""
         if not self.folder.is_dir():
             return []
         own = (path for path in self.folder.glob("*.log") if SAFE.fullmatch(path.stem) and regular(path))
@@ -57,7 +57,7 @@ class Logs:
             return 0
 
     def read(self, name: str, record: Record | None = None, start: int = 0) -> tuple[Record | None, int]:
-        """The session with the frames from a place on, and where the last complete frame ends."""
+        """Add the frames from position `start` on to a session; returns it and the end of the last complete frame."""
         try:
             with self.path(name).open("rb") as stream:
                 stream.seek(start)
@@ -79,18 +79,18 @@ class Logs:
         return record, start + at
 
     def create(self, name: str, frame: Opened) -> int:
-        """A new session's file; `FileExistsError` where there is one of that name."""
+        """Create a session's file with its first frame; `FileExistsError` if the name is taken. Returns where the frame ends."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock(name):
             descriptor = os.open(self.path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             return self._write(descriptor, 0, [frame])
 
     def append(self, name: str, known: int, frames: Sequence[Frame]) -> int:
-        """Add frames behind place `known`; `GrownError` where another process was first. Returns where they end."""
+        """Append frames at position `known`; `GrownError` if another process was first. Returns where they end."""
         with self._lock(name):
             size = self.path(name).stat().st_size
             if size < known or (size > known and self.read(name, None, known)[1] > known):
-                raise GrownError(name)  # a smaller file is another one: somebody deleted ours
+                raise GrownError(name)  # a smaller file is a different one: ours was deleted
             return self._write(os.open(self.path(name), os.O_WRONLY), known, frames)
 
     def _write(self, descriptor: int, place: int, frames: Sequence[Frame]) -> int:
@@ -113,7 +113,7 @@ class Logs:
         return FileLock(self.folder / f"{name}.lock", timeout=10, mode=0o600)
 
     def salt(self) -> bytes:
-        """Made once per workspace: hashes of credentials say nothing elsewhere."""
+        """The workspace's random salt, created once: hashes of credentials mean nothing elsewhere."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.folder / "salt"
         try:

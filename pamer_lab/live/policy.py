@@ -1,7 +1,7 @@
-"""Policies at work on live sessions: which one, with which parts, taken up from a session's record.
+"""Runs policies on live sessions: which one, with which parts, resumed from a session's record.
 
-A live policy edits only where that pays (`gate=priced`) and puts recalled text where a prompt cache keeps what is before it
-(`inject=append`), unless its user says otherwise. Knows nothing of HTTP.
+A live policy edits only if that pays (`gate=priced`) and appends recalled text, so that a prompt cache keeps what precedes it
+(`inject=append`), unless the user says otherwise. Knows nothing about HTTP.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ BASE = "base"
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """What a proxy is started with."""
+    """The options of a proxy."""
 
     policy: str = BASE
     profile: str = "embedded"
@@ -40,16 +40,16 @@ class LiveOptions:
     prices: str = ""
     """The price table of the gate and of all costs; empty: the default one."""
     window: int = 0
-    """Tokens that the model takes. 0: no limit is known."""
+    """The model's context window in tokens; 0 means that no limit is known."""
     deadline: float = 5.0
     """Seconds that a request waits for its decision; later ones serve the next turn."""
     gate: bool = True
-    """Whether an edit must pay."""
+    """Whether the policy edits only if that pays."""
     parts: Parts = field(default_factory=Parts)
 
 
 def live_policy(text: str, options: LiveOptions) -> Policy:
-    """The policy as it runs live: priced and appending where the text does not say otherwise."""
+    """The policy as it runs live: priced and appending, unless the text says otherwise."""
     policy = parse_policy(text)
     bound = policy.name.partition(":")[0] in BOUNDS
     if bound or not policy.acts_live:
@@ -76,7 +76,7 @@ def live_policy(text: str, options: LiveOptions) -> Policy:
 
 
 class LiveActing(Acting):
-    """A policy at work, with what it works with."""
+    """A running policy with its resources."""
 
     resources: RunResources
 
@@ -94,7 +94,7 @@ class Workshop:
         remember_profile(profile, workspace.path)
 
     def parse(self, text: str) -> Policy:
-        """A policy that can run live and here; refused with the reason."""
+        """A policy that can run live on this computer; `InputError` gives the reason if it cannot."""
         policy = live_policy(text, self.options)
         if reason := why_not(policy, self._factory):
             raise InputError(f"policy {text!r} cannot run here: {reason}")
@@ -115,12 +115,12 @@ class Workshop:
             _ = resources.probe, resources.embedder, resources.summariser
 
     def facts(self, policy: Policy) -> tuple[dict[str, Any], dict[str, str]]:
-        """Settings and heads of a policy, as its run keeps them."""
+        """Settings and heads of a policy, in the form in which its run stores them."""
         resources = RunResources(factory_of(policy, self._factory))
         return policy.settings(resources), resources.heads_identity() if policy.needs_models else {}
 
     def acting(self, record: Record) -> LiveActing:
-        """The policy of a session, as after its last decision."""
+        """A session's policy in its state after the last decision."""
         policy = parse_policy(record.policy)
         resources = RunResources(factory_of(policy, self._factory), record.run_id, record.trace_id)
         if policy.needs_models:
@@ -133,7 +133,7 @@ class Workshop:
         return GrowingHistory(self.tokens, record.opened.tools, messages)
 
     def store(self, acting: LiveActing, turns: Sequence[Turn]) -> None:
-        """Store the memories that decisions rely on, and read them back; `StorageError` where one is missing."""
+        """Store the memories that decisions rely on and read them back; `StorageError` if one is missing."""
         if not any(turn.memory_ids or turn.stored for turn in turns):
             return
         resources = acting.resources

@@ -1,7 +1,7 @@
-"""The proxy itself: an ASGI application that passes requests on and answers as the upstream does, byte for byte.
+"""The proxy itself: an ASGI application that forwards requests and returns the upstream's answers byte for byte.
 
-A model call goes to the desk first, for a view of it and for the record; everything else passes untouched. Invariant: nothing of an answer
-is changed, held back or added; a client that leaves ends the call upstream; an error on our side never costs the client its answer.
+A model call goes to the desk, which decides on a view and records it; everything else passes through untouched. Invariant: nothing in an
+answer is changed, held back or added; a client that leaves ends the upstream call; an error on our side never costs the client its answer.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from pamer_lab.live.upstream import UNREACHABLE, Headers, Upstream, passed_on
 from pamer_lab.live.wire import PATHS
 
 OURS = "/_pamer/"
-"""Paths of the lab itself; they never go upstream."""
+"""Prefix of the lab's own paths; they never go upstream."""
 LENGTH = (b"content-length",)
 PREVIOUS = b'"previous_response_id"'
 MOST_BODY = 256_000_000
-"""Bytes of a model call; no server takes as many, and the proxy has to keep them all."""
+"""Maximum size of a model call in bytes: more than any server accepts. The proxy keeps the complete body in memory."""
 MOST_BODIES = 4 * MOST_BODY
-"""Bytes of all calls whose body is still coming or being answered."""
+"""Maximum size in bytes of all model calls that are being received or answered."""
 RESENT = range(400, 500)
-"""Answers to an edited body after which the original is sent."""
+"""Status codes of an edited request after which the original is sent."""
 NOT_RESENT = (401, 403, 408, 409, 429)
-"""Of those: what the body has nothing to do with."""
+"""Exceptions to `RESENT`: errors that have nothing to do with the body."""
 
 
 class UpstreamCut(Exception):
-    """Raised when an answer breaks off after its beginning went to the client: the client's connection is broken off too."""
+    """Raised when an answer breaks off after its start was sent: the client's connection is cut too."""
 
 
 class Proxy:
@@ -46,7 +46,7 @@ class Proxy:
     def __init__(
         self, upstream: Upstream, desk: Desk, control: Control, *, deadline: float = 5.0, anthropic: Upstream | None = None
     ) -> None:
-        """`anthropic`: where calls of Anthropic's API go, where that is another server."""
+        """`deadline`: seconds to wait for a decision. `anthropic`: the server for Anthropic's API, if it is a different one."""
         self.upstream, self._anthropic = upstream, anthropic or upstream
         self.desk, self.control, self.deadline = desk, control, deadline
         # Heads take all cores anyway, and one model serves one caller at a time.
@@ -57,7 +57,7 @@ class Proxy:
         self._tasks: set[asyncio.Future[Any]] = set()
         self._open = 0
         self._kept = 0
-        """Bytes of the bodies of model calls that are here."""
+        """Bytes of the model calls that are being received or answered."""
 
     @property
     def busy(self) -> bool:
@@ -95,7 +95,7 @@ class Proxy:
             await while_there(receive, complete, self._pass_through(scope, headers, body_of(receive, complete), send))
 
     async def _model_request(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        """A model call once its body is there; refused where it, or all of them together, are beyond every server's limit."""
+        """Answer a model call once its body has arrived; refuse it if this body, or all bodies together, are too large."""
         chunks: list[bytes] = []
         size, complete = 0, asyncio.Event()
         try:
@@ -122,7 +122,7 @@ class Proxy:
         exchange = Exchange(call)
         loop = asyncio.get_running_loop()
         taken: asyncio.Future[Outgoing] | None = None
-        if self.desk.waits_for_nothing(call):
+        if self.desk.waits_for_nothing:
             self._watcher.expect(call, loop)
         else:
             taken = asyncio.ensure_future(self._take(call))
@@ -145,8 +145,8 @@ class Proxy:
                 self._later(self._record(exchange, taken))
 
     async def _take(self, call: Call) -> Outgoing:
-        """Read a call, then decide on it: a decision may have to wait for others, reading does not."""
-        if PREVIOUS in call.body and self._tasks:  # it names an answer that may still be on its way to the record
+        """Read a call, then decide on it; only the decision may have to wait for others."""
+        if PREVIOUS in call.body and self._tasks:  # it names an answer that may not be recorded yet
             await asyncio.wait(set(self._tasks))
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._readers, self.desk.read, call)
@@ -158,11 +158,11 @@ class Proxy:
             return await asyncio.wait_for(asyncio.shield(taken), self.deadline)
         if call.settle():
             late = asyncio.get_running_loop().run_in_executor(self._readers, self.desk.decider.late, call)
-            return await asyncio.shield(late)  # a client that leaves must not leave the record without it
+            return await asyncio.shield(late)  # recorded even if the client leaves
         return await asyncio.shield(taken)
 
     async def _exchange(self, scope: Scope, out: Outgoing, exchange: Exchange, send: Send) -> None:
-        """Send the request; where an edited one is refused, send the original once."""
+        """Send the request; if the server refuses an edited one, send the original once."""
         call = exchange.call
         response = await self._sent(scope, out)
         if out.edited and response.status in RESENT and response.status not in NOT_RESENT:
@@ -192,17 +192,17 @@ class Proxy:
         return await server.send(scope["method"], target, headers, out.body)
 
     def _server(self, scope: Scope) -> Upstream:
-        """The server that a request is for: Anthropic's API has its own paths, and a header on those it shares."""
+        """The server for a request: Anthropic's API has its own paths, and a header on the paths that both APIs share."""
         path = scope["path"].removeprefix("/v1")
         named = any(name.lower() == b"anthropic-version" for name, _ in scope["headers"])
         return self._anthropic if named or path == "/messages" or path.startswith("/messages/") else self.upstream
 
     async def _pass_through(self, scope: Scope, headers: dict[str, str], body: AsyncIterator[bytes], send: Send) -> None:
-        """Anything that asks no model: the client's bytes as they come, and the answer's."""
+        """Forward a request that does not query a model, and its answer, as the bytes arrive."""
         content: bytes | AsyncIterator[bytes] = body
         if not headers.keys() & {"content-length", "transfer-encoding"}:
-            content = b"".join([chunk async for chunk in body])  # nothing; without it the client is not seen to leave
-        chunked = "transfer-encoding" in headers  # then a length beside it says nothing, and the next server may believe it
+            content = b"".join([chunk async for chunk in body])  # empty, but unless it is read, a leaving client goes unnoticed
+        chunked = "transfer-encoding" in headers  # then a content-length is invalid, but the next server may trust it
         given = passed_on(scope["headers"], without=(b"host", *(LENGTH if chunked else ())))
         if chunked:
             given.append((b"transfer-encoding", b"chunked"))
@@ -232,7 +232,7 @@ class Proxy:
         await asyncio.get_running_loop().run_in_executor(self._writers, exchange.record, self.desk)
 
     def _later(self, work: Any) -> None:
-        """Work that continues after the answer was sent."""
+        """Run work that continues after the answer was sent."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,7 +1,7 @@
-"""Live sessions as traces and runs of the workspace, so that every page and command reads them like any others.
+"""Publishes live sessions as traces and runs of the workspace, so that every page and command can read them.
 
-Publishing again adds what is new; replays of a trace that has grown since are dropped, since they are of another trace now. One process
-at a time publishes a session. Invariant: what is published is what the session's frames say.
+Publishing again adds what is new; replays of a trace that has grown are deleted, because they belong to the shorter trace. One process
+at a time publishes a session. Invariant: what is published matches the session's frames.
 """
 
 from pathlib import Path
@@ -22,9 +22,9 @@ from pamer_lab.workspace import Workspace
 
 
 def publish(workspace: Workspace, record: Record, tokens: MessageTokens | None = None) -> bool:
-    """Bring a session's trace and run up to date; False where there is nothing to publish yet.
+    """Bring a session's trace and run up to date; False if there is nothing to publish yet.
 
-    `tokens`: counts as the session was counted; None takes the tokenizer of its profile.
+    `tokens`: the token counter of the session; None uses its profile's tokenizer.
     """
     trace = record.trace
     if trace is None or not trace.turns:
@@ -47,13 +47,13 @@ def publish(workspace: Workspace, record: Record, tokens: MessageTokens | None =
 
 
 def _publish_run(store: RunStore, record: Record, line: Timeline) -> None:
-    # A turn without an answer yet has no place in the trace.
+    # A turn that has no answer yet is not part of the trace.
     turns = [structs.replace(turn, output_tokens=line.output_tokens[turn.t]) for turn in record.turns[: line.turns]]
     if not turns:
         return
     stored, newest = store.stored_count(record.run_id), store.last_turn(record.run_id)
     if newest and newest.t < len(turns) and newest.raw_tokens != turns[newest.t].raw_tokens:
-        # The client left that answer and asked for more: the turn was decided again.
+        # The client dropped that answer and added messages: the turn was decided again.
         stored = newest.t
         store.forget_after(record.run_id, stored)
     if stored < len(turns):

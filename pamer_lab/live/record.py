@@ -1,7 +1,7 @@
-"""What is kept of a live session: frames in an append-only file, and the session they add up to.
+"""The record of a live session: frames in an append-only file, and the session state built from them.
 
-After a restart the proxy continues from the same frames that pages and commands read while it runs. A frame has messages, decisions,
-sizes, times and the provider's usage; nothing of a header and no key. Invariant: frames are only added; histories are rebuilt from them.
+After a restart the proxy continues from these frames; pages and commands read them while it runs. A frame has messages, decisions, sizes,
+times and the provider's usage, but no headers and no keys. Invariant: frames are only added; histories are rebuilt from them.
 """
 
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ from pamer_lab.runs.values import Turn
 from pamer_lab.trajectory.values import Message, Tool, Trace, Usage
 
 Sent = Literal["original", "edited", "kept"]
-"""`original`: the client's own bytes. `edited`: the view that the policy decided on. `kept`: the view of the request before, and what came
-since."""
+"""`original`: the client's own bytes. `edited`: the view that the policy decided on. `kept`: the view of the previous request plus
+newer messages."""
 How = Literal["header", "body", "lineage", "first message", "unread"]
-"""How a request's session was found: by a header, an id in the body, a history that it continues, a first message that is new; `unread`:
-the body could not be read, and belongs to none."""
+"""How a request's session was found: by a header, by an id in the body, by the history that it continues, or opened for a new first
+message; `unread`: the body could not be read, so the request belongs to no session."""
 
 
 class Opened(Struct, frozen=True, omit_defaults=True, tag="opened"):
-    """The session begins."""
+    """A session was opened."""
 
     session: str
     scope: str
     """Hash of upstream, API and credential."""
     named: str
-    """Hash of the id that the client gave; empty where it gave none."""
+    """Hash of the client's session id; empty if it gave none."""
     how: How
     api: Api
     client: str
@@ -44,48 +44,48 @@ class Opened(Struct, frozen=True, omit_defaults=True, tag="opened"):
     preamble: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     parent: str = ""
-    """The session whose history it left."""
+    """The session from whose history this one branched off."""
     settings: dict[str, Any] = {}
-    """What the policy is set to."""
+    """The policy's settings."""
     heads: dict[str, str] = {}
     rewritten: bool = False
-    """The client came with another history than it had sent before: less than half of it is the same."""
+    """The client sent a different history than before: less than half of it is the same."""
 
 
 class Asked(Struct, frozen=True, omit_defaults=True, tag="asked"):
     """A request came, and this was sent."""
 
     n: int
-    """Names the request within its session."""
+    """Identifies the request within its session."""
     at: float
     t: int
     """Blocks of the client's history: the decision point."""
     kept: int
-    """Units of the history before that are still there; the new ones follow."""
+    """Units kept from the previous history; `units` follow them."""
     digests: tuple[str, ...] = ()
     units: tuple[tuple[Message, ...], ...] = ()
     turns: tuple[Turn, ...] = ()
-    """Decisions that are new with this request; the last one is about it."""
+    """Decisions added by this request; the last one is on the request itself."""
     sent: Sent = "original"
     edit: bool = False
-    """What was sent does not begin with what was sent before."""
+    """What was sent does not begin with what was sent for the previous request."""
     reason: str = ""
     fallback: str = ""
-    """Why the client's own request was sent although a policy is on; empty where nothing failed."""
+    """Why the policy's decision was not used; empty if nothing failed."""
     model: str = ""
     client_bytes: int = 0
     sent_bytes: int = 0
     ms: dict[str, float] = {}
     """Milliseconds of each stage before the request went out."""
     again: bool = False
-    """The same request as before."""
+    """The request repeats the previous one."""
     path: str = ""
     shown: Turn | None = None
-    """What the model was shown, where that is not the last of `turns` after the turn before: another policy was in force then, or none."""
+    """What the model was shown if `turns` does not say: the request was sent unchanged, or the previous one was under another policy."""
 
 
 class Answered(Struct, frozen=True, omit_defaults=True, tag="answered"):
-    """The answer to a request, or what came instead."""
+    """The answer to a request, or the error that replaced it."""
 
     n: int
     at: float
@@ -97,7 +97,7 @@ class Answered(Struct, frozen=True, omit_defaults=True, tag="answered"):
     """`first_byte` and `total`, from the moment the request went out."""
     error: str = ""
     refused: int = 0
-    """Status with which an edited request was refused before the original was sent."""
+    """HTTP status with which an edited request was refused before the original was sent; 0 if none was."""
     response_id: str = ""
 
 
@@ -110,17 +110,17 @@ class Side(Struct, frozen=True, omit_defaults=True, tag="side"):
 
 
 class Changed(Struct, frozen=True, omit_defaults=True, tag="changed"):
-    """Someone paused the session, resumed it, or gave it another policy; or editing was stopped for good."""
+    """The session was paused, resumed or given another policy, or editing was stopped because the server refused an edit."""
 
     at: float
     policy: str = ""
     paused: bool = False
     stopped: str = ""
-    """Why nothing more is edited."""
+    """Why editing was stopped."""
     settings: dict[str, Any] = {}
     heads: dict[str, str] = {}
     by_hand: bool = False
-    """Someone chose the policy for this session; else it is the one that the proxy was started with."""
+    """The user chose the policy for this session; otherwise it is the proxy's."""
 
 
 Frame = Opened | Asked | Answered | Side | Changed
@@ -128,12 +128,12 @@ Frame = Opened | Asked | Answered | Side | Changed
 
 @dataclass
 class Record:
-    """A session as its frames tell it."""
+    """A session, built from its frames."""
 
     opened: Opened
     policy: str = ""
     part: int = 0
-    """How often the policy was changed: each policy has a run of its own."""
+    """How often the policy was changed; each policy has its own run."""
     settings: dict[str, Any] = field(default_factory=dict)
     heads: dict[str, str] = field(default_factory=dict)
     by_hand: bool = False
@@ -142,9 +142,9 @@ class Record:
     digests: list[str] = field(default_factory=list)
     units: list[tuple[Message, ...]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    """Decisions of the policy in force, from the first turn on."""
+    """Decisions of the current policy, from the first turn on."""
     seen: dict[int, Turn] = field(default_factory=dict)
-    """What the model was shown of each request, under whatever policy was in force."""
+    """What the model was shown for each request, whichever policy was in force."""
     raw_tokens: dict[int, int] = field(default_factory=dict)
     """Tokens of the client's history at each turn."""
     asked: list[Asked] = field(default_factory=list)
@@ -157,14 +157,14 @@ class Record:
     changes: list[Changed] = field(default_factory=list)
 
     ends: dict[int, int] = field(default_factory=dict)
-    """Units of the history with each request."""
+    """Length of the history at each request, in units."""
 
     def __post_init__(self) -> None:
         self.policy, self.settings, self.heads = self.opened.policy, self.opened.settings, self.opened.heads
         self.policies = [self.policy]
 
     def add(self, frame: Frame) -> None:
-        """One more frame."""
+        """Apply one more frame."""
         match frame:
             case Asked():
                 del self.digests[frame.kept :]
@@ -213,19 +213,19 @@ class Record:
         return (*self.opened.preamble, *(message for unit in self.units for message in unit))
 
     def up_to(self, answer: Answered) -> tuple[list[str], list[tuple[Message, ...]]]:
-        """The history up to an answer and with it: digests and units."""
+        """The history up to and including an answer: digests and units."""
         end = self.ends[answer.n]
         said = [(answer.message,)] if answer.message else []
         return [*self.digests[:end], *(answer.response_id for _ in said)], [*self.units[:end], *said]
 
     @property
     def last_seen(self) -> Turn | None:
-        """What the model was shown of the newest request; None where that is not known."""
+        """What the model was shown for the newest request; None if unknown."""
         return self.seen.get(self.asked[-1].n) if self.asked else None
 
     @property
     def last(self) -> float:
-        """When something last happened."""
+        """Time of the last request or answer."""
         return max([self.opened.at, *(asked.at for asked in self.asked[-1:]), *(answer.at for answer in self.answers.values())])
 
     @property
@@ -234,7 +234,7 @@ class Record:
 
     @property
     def trace(self) -> Trace | None:
-        """The session as a trace: what the client sent, and the newest answer; None while there is no message."""
+        """The session as a trace: what the client sent plus the newest answer; None if there is no message yet."""
         usages: dict[int, Usage] = {}
         for asked in self.asked:
             answer = self.answers.get(asked.n)

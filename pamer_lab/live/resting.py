@@ -1,7 +1,7 @@
-"""Sessions that a proxy has put aside: what it keeps of each to notice the request that continues it.
+"""Sessions that a proxy has removed from memory: the index by which it recognizes a request that continues one of them.
 
-Their histories are in their files. A session with an id of its client is found by that id; one without, by a hash of its complete history,
-so that a thousand sessions with one first message are not read again for each new one.
+Their histories are in their files. A session with a client id is found by that id, others by a hash of their complete history, so that a
+thousand sessions with the same first message are not all read again for each new request.
 """
 
 from collections.abc import Iterable
@@ -13,21 +13,21 @@ from pamer_lab.live.whose import Who
 from pamer_lab.live.wire import Wire
 
 Line = tuple[int, bytes]
-"""Units of a history, and a hash of them."""
+"""Number of units of a history, and a hash of them."""
 
 
 @dataclass
 class Resting:
-    """The sessions at rest of one proxy."""
+    """The sessions of one proxy that are not in memory."""
 
     places: dict[str, int] = field(default_factory=dict)
-    """Where the file of each ends, by name."""
+    """Where each session's file ends, by name."""
     _named: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     _lines: dict[tuple[str, Line], str] = field(default_factory=dict)
     _responses: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, record: Record, place: int) -> None:
-        """Put a session aside."""
+        """Add a session that is removed from memory."""
         name, opened = record.session, record.opened
         self.places[name] = place
         if opened.named:
@@ -55,7 +55,7 @@ class Resting:
 
 
 def _lines(digests: Iterable[str]) -> list[Line]:
-    """Each beginning of a history."""
+    """A `Line` for each prefix of a history."""
     running, found = sha256(), []
     for number, digest in enumerate(digests, 1):
         running.update(f"{digest}\0".encode())

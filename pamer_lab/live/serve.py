@@ -1,4 +1,4 @@
-"""A live proxy, put together and run: on loopback, announced in the workspace while it runs, its sessions published as it goes."""
+"""Builds and runs a live proxy: on loopback, announced in the workspace while it runs, publishing its sessions regularly."""
 
 import asyncio
 import gc
@@ -27,23 +27,24 @@ from pamer_lab.live.publish import publish
 from pamer_lab.live.upstream import Upstream
 from pamer_lab.opening import read_file
 from pamer_lab.reviewer_mode import refuse_in_reviewer_mode
+from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 PUBLISH_EVERY = 15.0
-"""Seconds between two looks for sessions with something new."""
+"""Minimum number of seconds between two checks for sessions to publish."""
 PUBLISH_SHARE = 20
-"""Sessions are published again after so many times the time that the last publishing took."""
+"""The next check comes no sooner than this many times the duration of the last one."""
 KEEP_ALIVE = 300
 """Seconds that a client's idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
 OWN_URL = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
 MOST_ANNOUNCED = 10_000
-"""Bytes of a proxy's announcement."""
+"""Maximum size of a proxy's announcement, in bytes."""
 SWITCH = 0.0002
-"""Seconds after which a thread that reads or records lets the event loop have its turn."""
+"""Seconds after which a reading or recording thread yields to the event loop."""
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A proxy that is running, as its workspace announces it to pages on this computer."""
+    """A running proxy, as announced in the workspace to pages on this computer."""
 
     url: str
     token: str
@@ -71,10 +72,10 @@ def build(
     clock: Callable[[], float] = time.time,
     logs: Path | None = None,
 ) -> Live:
-    """The proxy for an upstream; `InputError` where the policy cannot run or the address is none.
+    """The proxy for an upstream; `InputError` if the policy cannot run or the address is invalid.
 
-    `anthropic`: where calls of Anthropic's API go, where that is another server. `logs`: the folder of the sessions' records, where that
-    is not the workspace; sessions of other folders are not continued.
+    `anthropic`: the server for Anthropic's API, if it is a different one. `logs`: the folder for session records, if it is not the
+    workspace; sessions of other folders are not continued.
     """
     refuse_in_reviewer_mode("A live proxy", workspace.path)
     server, other = Upstream(upstream.rstrip("/")), Upstream(anthropic.rstrip("/")) if anthropic else None
@@ -84,8 +85,8 @@ def build(
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on loopback; `InputError` where the port is taken."""
-    # With the protocol named, asyncio sends small pieces at once; without it an answer's end waits 40 ms for an acknowledgement.
+    """A socket on loopback; `InputError` if the port cannot be used."""
+    # With an explicit protocol, asyncio sends small pieces at once; without it, the end of an answer waits 40 ms for an acknowledgement.
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -100,7 +101,7 @@ def quick() -> None:
     """Set the interpreter up for one thread that answers while others read, decide and record."""
     sys.setswitchinterval(SWITCH)
     gc.collect()
-    gc.freeze()  # what is loaded now stays, and need not be looked through again
+    gc.freeze()  # what is loaded now stays alive, so the collector can skip it
 
 
 def server_for(app: Any) -> Any:
@@ -122,7 +123,7 @@ def server_for(app: Any) -> Any:
 
 @contextmanager
 def running(workspace: Workspace, live: Live, port: int = 0) -> Iterator[Running]:
-    """A proxy in a thread of its own, until the block ends."""
+    """Run a proxy in a separate thread until the block ends."""
     with listening(port) as bound:
         server = server_for(live.proxy)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])), daemon=True)
@@ -139,17 +140,15 @@ def running(workspace: Workspace, live: Live, port: int = 0) -> Iterator[Running
 
 @contextmanager
 def announced(workspace: Workspace, live: Live, port: int) -> Iterator[Running]:
-    """The proxy's address and token in a file that only this user reads, while it runs."""
+    """Keep the proxy's address and token in a file that only this user can read, until the block ends."""
     desk = live.desk
     found = Running(f"http://127.0.0.1:{port}", live.token, live.proxy.upstream.url, desk.workshop.policy.name, os.getpid(), time.time())
     folder = workspace.path / FOLDER / "proxies"
     path = folder / f"{os.getpid()}-{port}.json"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        os.write(descriptor, msgspec.json.encode(found))
-        os.close(descriptor)
-    except OSError:
+        write_whole(path, msgspec.json.encode(found), private=True)
+    except (OSError, InputError):
         path = Path(os.devnull)
     try:
         yield found
@@ -159,9 +158,9 @@ def announced(workspace: Workspace, live: Live, port: int) -> Iterator[Running]:
 
 
 def running_proxies(workspace: Workspace) -> list[Running]:
-    """The proxies that run on a workspace now; the files of dead ones are removed.
+    """The proxies that are running on a workspace; the files of dead ones are removed.
 
-    Whoever writes to the workspace could announce anything, so only proxies of this computer count: no page sends a word elsewhere.
+    Anyone who can write to the workspace could announce anything, so only proxies on this computer count: pages send nothing elsewhere.
     """
     found: list[Running] = []
     for path in sorted((workspace.path / FOLDER / "proxies").glob("*.json")):
@@ -170,9 +169,9 @@ def running_proxies(workspace: Workspace) -> list[Running]:
             os.kill(entry.pid, 0)
             if OWN_URL.fullmatch(entry.url):
                 found.append(entry)
-        except (ProcessLookupError, msgspec.DecodeError):
+        except ProcessLookupError:
             path.unlink(missing_ok=True)
-        except (OSError, OverflowError, InputError):
+        except (OSError, OverflowError, InputError, msgspec.DecodeError):
             continue
     return found
 
@@ -194,7 +193,7 @@ def publishing(workspace: Workspace, desk: Desk) -> Iterator[None]:
             try:
                 if record is not None:
                     publish(workspace, record, desk.workshop.tokens)
-            except (LabError, OSError):  # a full disk, a table in use: the frames are stored, and the next look tries again
+            except (LabError, OSError):  # a full disk, a table in use: the frames are stored, so the next check tries again
                 continue
             seen[name] = place
 

@@ -1,7 +1,7 @@
-"""A live session in numbers: what the client sent, what the model saw, what the provider billed, and what passing through would have cost.
+"""A live session in numbers: what the client sent, what the model saw, what the provider billed, and what an unedited session would cost.
 
-Billed tokens are the provider's own, `recorded`; a call whose usage is not known counts as unknown, never as zero. The comparison with
-passing through is `simulated`: both sides are priced with the same cache model and the same tokenizer, on the requests that were sent.
+Billed tokens are the provider's own (`recorded`); a call without usage counts as unknown, never as zero. The comparison with passing
+everything through is `simulated`: both sides are priced with the same cache model and tokenizer, on the requests that were sent.
 """
 
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ BILLED = ("uncached", "read", "write", "output")
 
 
 def sent_turns(record: Record) -> list[Turn]:
-    """What the model was shown at each turn at which a request was sent, with the output that the provider reported."""
+    """What the model was shown at each turn that has a request, with the output tokens that the provider reported."""
     output = dict.fromkeys((asked.t for asked in record.asked), 0)
     for asked in record.asked:
         answer = record.answers.get(asked.n)
@@ -61,7 +61,7 @@ def run_of(record: Record, turns: list[Turn] | None = None) -> Run:
 
 
 def _block_tokens(record: Record) -> list[int]:
-    """Tokens of each block of the client's history but the newest; those that came together while nothing was counted are one."""
+    """Tokens of each block of the client's history except the newest; blocks between two counted turns are summed on the first one."""
     sizes: list[int] = []
     before = 0
     for t in sorted(record.raw_tokens):
@@ -72,7 +72,7 @@ def _block_tokens(record: Record) -> list[int]:
 
 
 def _times(record: Record, turns: list[Turn]) -> tuple[float, ...]:
-    """When the request of each turn up to the last came; a turn without one has the time of the request that brought it."""
+    """Time of each turn's request, up to the last turn; a turn without a request has the time of the next request."""
     times: list[float] = []
     for asked in record.asked:
         times += [asked.at] * (asked.t + 1 - len(times))
@@ -80,7 +80,7 @@ def _times(record: Record, turns: list[Turn]) -> tuple[float, ...]:
 
 
 def billed(record: Record) -> tuple[Billing, int]:
-    """What the provider reported of all calls, part by part (None: it never said), and the number of answered calls without usage."""
+    """Usage that the provider reported for all calls, by part (None: never reported), and the number of answered calls without usage."""
     known = [answer.usage for answer in record.answers.values() if answer.usage]
     answered = sum(answer.status < 400 and answer.status != 0 for answer in record.answers.values())
     sums = [[value for usage in known if (value := getattr(usage, name)) is not None] for name in BILLED]
@@ -125,7 +125,7 @@ def summary(record: Record, prices: PriceTable | None = None) -> dict[str, Any]:
 
 
 def cost(record: Record, prices: PriceTable, total: Billing, unknown: int) -> dict[str, Any]:
-    """What the provider's tokens cost at a table's prices, and the session against passing through."""
+    """The cost of the billed tokens at a table's prices, and the simulated cost with and without edits."""
     turns = sent_turns(record)
     named = {"prices": prices.name, "date": prices.date, "currency": prices.currency}
     found: dict[str, Any] = named | {"kind": "recorded", "total": total.money(prices)}

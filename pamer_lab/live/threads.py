@@ -1,8 +1,8 @@
 """The sessions that a proxy knows, and which of them a request continues.
 
-A request continues the session whose complete history it begins with; among equal ones the longest. One that shares only a part leaves that
-session's line: it becomes a session of its own, so that nothing of the other's later history reaches it. Invariant: two lines of history
-never share a session, whatever ids their client sends. Who holds the lock of all sessions waits for that of no single one.
+A request continues the session whose complete history it begins with; if there are several, the one with the longest history. A request
+that shares only part of a history opens a new session, so that nothing from the other's later history reaches it. Invariant: diverging
+histories never share a session, whatever ids their client sends. A holder of the lock of all sessions never waits for a session's lock.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from pamer_lab.live.whose import Who
 from pamer_lab.live.wire import Wire
 
 KNOWN = 500
-"""Sessions, newest first, that a starting proxy reads, and that stay in this process; the others rest in their files."""
+"""Maximum number of sessions, newest first, that a proxy reads at its start and keeps in memory; the others stay in their files."""
 KNOWN_BYTES = 250_000_000
-"""Size of the files whose sessions stay in this process."""
+"""Maximum total file size of the sessions in memory."""
 ACTING = 64
-"""Sessions whose policy stays at work in this process; the others continue from their record."""
+"""Maximum number of sessions whose policy state stays in memory; the others resume from their record."""
 
 Begin = Callable[[str, str, bool], Opened]
 
 
 class InOrder:
-    """A lock that is given in the order in which it was asked for."""
+    """A lock that is granted in the order in which it was requested."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -56,36 +56,36 @@ class Thread:
 
     record: Record
     place: int
-    """Where its file ends, as far as it was read here."""
+    """How far its file was read or written here, in bytes."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     order: InOrder = field(default_factory=InOrder)
-    """For decisions, before `lock`: several may wait behind a late one, and a later request must not be decided first."""
+    """Acquired before `lock` for decisions: several may wait for a slow one, and a later request must not be decided first."""
     acting: LiveActing | None = None
     view: tuple[int, tuple[Item, ...]] | None = None
-    """The decision point of the newest request and what was sent for it; None where it went out as it came."""
+    """The newest request's decision point and the items that were sent; None if it was sent unchanged."""
     unwritten: list[Frame] = field(default_factory=list)
-    """Frames that could not be written; they wait for the next one."""
+    """Frames that could not be written yet; they are written with the next one."""
     used: float = 0.0
     first: tuple[str, ...] = ()
-    """The history of the request that opened the session; its decision may still be on the way."""
+    """Digests of the request that opened the session, which may not be decided yet."""
 
     @property
     def line(self) -> Sequence[str]:
-        """The session's history, as far as requests have told it."""
+        """Digests of the session's history, as known from its requests."""
         return self.record.digests or self.first
 
     def common(self, digests: Sequence[str]) -> int:
-        """Units of the session's history that a request begins with."""
+        """Number of units that a request's history and the session's have in common at the start."""
         own = self.line
         return next((at for at, (one, other) in enumerate(zip(own, digests, strict=False)) if one != other), min(len(own), len(digests)))
 
     def opens_before(self, units: int) -> bool:
-        """Whether the model has said something within the first units."""
+        """Whether the first units contain an assistant message."""
         return any(message.role == "assistant" for unit in self.record.units[:units] for message in unit)
 
 
 class Threads:
-    """All sessions of a workspace, by whose they are."""
+    """All sessions of a workspace, found by their sender and history."""
 
     def __init__(self, logs: Logs, clock: Callable[[], float] = time.time) -> None:
         self.logs, self._clock = logs, clock
@@ -105,7 +105,7 @@ class Threads:
             return self._load(session) if resting else self._threads.get(session)
 
     def places(self) -> dict[str, int]:
-        """Where the file of each session ends, as far as it was read or written here."""
+        """How far each session's file was read or written here, in bytes."""
         with self.lock:
             return self._resting.places | {name: thread.place for name, thread in self._threads.items()}
 
@@ -144,9 +144,9 @@ class Threads:
             return self.create(who, wire, begin, parent.record.session if parent and shares else "", rewritten)
 
     def continues(self, thread: Thread, wire: Wire) -> bool:
-        """Whether a request still begins with all of a session's history; for the holder of the session's lock."""
+        """Whether a request still begins with a session's complete history; the caller holds the session's lock."""
         size = self.logs.size(thread.record.session)
-        if thread.place and not size:  # someone has deleted its file
+        if thread.place and not size:  # its file was deleted
             with self.lock:
                 self._threads.pop(thread.record.session, None)
             return False
@@ -155,7 +155,7 @@ class Threads:
         return thread.common(wire.digests) == len(thread.line)
 
     def completed(self, who: Who, wire: Wire) -> Wire:
-        """A request whose history its provider keeps, with that history in front as far as it was recorded here."""
+        """A request whose history the provider keeps, with that history in front if it was recorded here."""
         if not wire.kept_elsewhere:
             return wire
         response = wire.fields.get("previous_response_id")
@@ -176,7 +176,7 @@ class Threads:
         ]
 
     def _look_for_others(self, who: Who) -> None:
-        """Read what other processes have added, but for sessions that are worked on here: whoever does that reads them on."""
+        """Read what other processes have added, except for sessions locked in this process: the holder of the lock reads those."""
         for name in self.logs.names()[:KNOWN]:
             thread = self._threads.get(name)
             if thread is None and name not in self._resting.places:
@@ -190,7 +190,7 @@ class Threads:
                     thread.lock.release()
 
     def refresh(self, thread: Thread) -> bool:
-        """Read what another process added to a session; True where there was anything."""
+        """Read what another process added to a session; True if there was anything."""
         with thread.lock:
             before = thread.place
             _, thread.place = self.logs.read(thread.record.session, thread.record, before)
@@ -213,20 +213,20 @@ class Threads:
                 thread.place = self.logs.create(name, frame)
             except FileExistsError:
                 continue
-            except OSError:  # a full disk; the frame waits with those that follow
+            except OSError:  # a full disk; the frame is written later with those that follow
                 thread.unwritten.append(frame)
             self._threads[name] = thread
             return thread
 
     def append(self, thread: Thread, frame: Frame) -> str:
-        """Add a frame to the session, here and in its file; what could not be written is kept and tried again. Returns why not."""
+        """Add a frame to the session in memory and in its file; unwritten frames are retried later. Returns the error, or nothing."""
         with thread.lock:
             thread.record.add(frame)
             thread.unwritten.append(frame)
             return self.write(thread)
 
     def write(self, thread: Thread) -> str:
-        """Write the frames that wait; returns why not, or nothing."""
+        """Write the waiting frames; returns the error, or nothing."""
         name = thread.record.session
         with thread.lock:
             for _ in range(3):
@@ -245,10 +245,10 @@ class Threads:
                     thread.acting, thread.view = None, None
                 except (OSError, TimeoutError) as error:
                     return f"the record could not be written ({getattr(error, 'strerror', None) or error})"
-        return ""
+        return "the record could not be written (other processes keep adding to it)"
 
     def tidy(self) -> None:
-        """Drop what was not used for long: first the policies of sessions, then the sessions themselves, whose files have them."""
+        """Free memory, least recently used first: policy state beyond `ACTING`, then sessions beyond `KNOWN` or `KNOWN_BYTES`."""
         own = (thread for thread in self.all() if thread.record.opened.how != "unread")
         newest = sorted(own, key=lambda thread: thread.used, reverse=True)
         for thread in [thread for thread in newest if thread.acting is not None][ACTING:]:
@@ -260,7 +260,7 @@ class Threads:
             self._rest(thread)
 
     def _rest(self, thread: Thread) -> None:
-        """Put a session aside, unless it is in use or has frames that no file has."""
+        """Remove a session from memory, unless it is in use or has unwritten frames."""
         with self.lock:
             if thread.lock.acquire(blocking=False):
                 try:
@@ -278,7 +278,7 @@ def _continued(own: list[Thread], digests: Sequence[str]) -> Thread | None:
 
 
 def _read_again(logs: Logs, name: str, ours: Sequence[Frame]) -> tuple[Record, int]:
-    """The session with another process's frames, and then our own that are not written yet."""
+    """The session with another process's frames, followed by our own unwritten ones."""
     record, place = logs.read(name)
     if record is None:
         raise OSError(f"the session file {name} no longer exists")

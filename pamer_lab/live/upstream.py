@@ -1,6 +1,6 @@
-"""The model server: one pool of connections, headers and bytes passed on as they are.
+"""The model server: one connection pool; headers and bytes are forwarded unchanged.
 
-Follows no redirect, adds no header, decodes nothing and sets no limit on how long an answer takes: the client's own limits apply.
+Follows no redirects, adds no headers, decodes nothing and sets no time limit on answers: the client's own limits apply.
 """
 
 import ssl
@@ -22,12 +22,12 @@ HOP = frozenset(
 )
 """Headers that concern one connection only."""
 OWN = (b"x-session-id", b"x-pamer-")
-"""Headers for the lab itself, by their beginnings; they never go upstream."""
+"""Prefixes of headers for the lab itself; they never go upstream."""
 CONNECT_SECONDS = 30.0
 KEPT_OPEN = 4.0
 """Seconds that an idle connection is used again: less than uvicorn and Node keep theirs, so that no request meets a closing one."""
 UNREACHABLE = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, httpcore2.ProxyError, OSError)
-"""What happens between us and a server that is down, slow to connect, or breaks off."""
+"""Errors when a server is down, slow to connect, or breaks off."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class Upstream:
         return httpcore2.AsyncConnectionPool(ssl_context=context, **limits)
 
     def target(self, path: bytes, query: bytes) -> bytes:
-        """The path and query to ask for: the client's own below the upstream's, a common `/v1` taken once."""
+        """The path and query to request: the client's, appended to the upstream's path without repeating a common `/v1`."""
         base = self._base
         if base.endswith(b"/v1") and (path == b"/v1" or path.startswith(b"/v1/")):
             base = base[: -len(b"/v1")]
         return base + path + (b"?" + query if query else b"")
 
     async def send(self, method: str, target: bytes, headers: Headers, content: bytes | AsyncIterable[bytes]) -> httpcore2.Response:
-        """The answer with its bytes still to come; whoever takes it closes it."""
+        """Send a request; returns the response before its body is read. The caller closes it."""
         scheme, name, port = self._origin
         url = httpcore2.URL(scheme=scheme, host=name, port=port, target=target)
         extensions = {"timeout": {"connect": CONNECT_SECONDS}}

@@ -1,6 +1,6 @@
-"""What a provider billed, split into uncached, read, write and output; what it does not say stays unknown.
+"""What a provider billed, split into uncached, read, write and output; what it does not report stays unknown.
 
-Reads a copy of the answer, complete or as a stream, in the three APIs' shapes. Invariant: unknown is None, never zero.
+Reads a copy of the answer, complete or streamed, in the formats of the three APIs. Invariant: unknown is None, never zero.
 """
 
 import zlib
@@ -18,11 +18,11 @@ from pamer_lab.trajectory.values import Message, Usage
 
 MOST_BYTES = 64_000_000
 MOST_ENCODINGS = 3
-"""Of an answer that is read."""
+"""Maximum number of nested content encodings of a body."""
 
 
 class Billing(Struct, frozen=True, omit_defaults=True):
-    """Tokens of one call as its provider reported them; None: it did not say."""
+    """Tokens of one call as the provider reported them; None: not reported."""
 
     uncached: int | None = None
     read: int | None = None
@@ -31,14 +31,14 @@ class Billing(Struct, frozen=True, omit_defaults=True):
 
     @property
     def input(self) -> int | None:
-        """All that was sent; None where the provider did not say."""
+        """All input tokens; None if not reported."""
         return None if self.uncached is None else self.uncached + (self.read or 0) + (self.write or 0)
 
     def as_usage(self) -> Usage:
         return Usage(self.input or 0, self.output or 0, self.read or 0)
 
     def money(self, prices: PriceTable) -> float | None:
-        """Its cost; None where input or output is unknown."""
+        """Its cost; None if input or output is unknown."""
         if self.uncached is None or self.output is None:
             return None
         parts = (
@@ -51,7 +51,7 @@ class Billing(Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(Struct, frozen=True):
-    """The usage of an answer."""
+    """The message and usage of an answer, or why they could not be read."""
 
     message: Message | None = None
     usage: Billing | None = None
@@ -60,7 +60,7 @@ class Answer(Struct, frozen=True):
 
 
 def read_answer(api: Api, body: bytes, headers: dict[str, str]) -> Answer:
-    """The message and the usage in an answer's bytes; a damaged one gives what it has."""
+    """Parse an answer's bytes; a damaged answer gives whatever can be read."""
     try:
         text = decoded(body, headers.get("content-encoding", ""))
     except (OSError, ValueError, zlib.error, EOFError) as fault:
@@ -108,7 +108,7 @@ def billing(api: Api, usage: Any) -> Billing | None:
 
 
 def decoded(body: bytes, encoding: str) -> bytes:
-    """A body without its content encoding, up to the most that is read; `ValueError` for one that is not known."""
+    """A body without its content encoding, decompressed up to `MOST_BYTES`; `ValueError` for an unknown encoding."""
     names = [part.strip().lower() for part in encoding.split(",") if part.strip()]
     if len(names) > MOST_ENCODINGS:
         raise ValueError(f"{len(names)} nested content encodings")

@@ -1,7 +1,7 @@
-"""A decision's items and the client's body -> the bytes that go upstream.
+"""Builds the bytes that go upstream from a decision's items and the client's body.
 
-Invariant: whatever the decision keeps is the client's own bytes in their order; a view that keeps everything is the client's body itself; a
-cache mark never leaves the body.
+Invariant: what the decision keeps is the client's own bytes in their order; a view that keeps everything is the client's body itself; no
+cache mark is ever removed from the body.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from pamer_lab.policies.rebuilt import edited_messages
 from pamer_lab.trajectory.values import Role
 
 Piece = Unit | tuple[Role, str] | tuple[Unit, Mapping[int, str]]
-"""What an edited body is made of: a unit as it came, an inserted text, or a unit with other texts for some of its messages."""
+"""A part of an edited body: an unchanged unit, an inserted text, or a unit with new texts for some of its messages."""
 
 MARKED = "a message with a cache mark would leave the request"
 
@@ -28,7 +28,7 @@ class MarkError(UnreadableError):
 
 
 def keeps_everything(items: Sequence[Item], t: int) -> bool:
-    """Whether a view is the request as it came."""
+    """Whether a view is the unchanged request."""
     raw = [(0, 0), *(item.spans[0] for item in items if item.kind == "blocks"), (t, t)]
     return all(one[1] == other[0] for one, other in pairwise(raw)) and not any(item.text for item in items)
 
@@ -40,7 +40,7 @@ def extended(items: Sequence[Item], since: int, history: History) -> tuple[Item,
 
 
 def body_of(wire: Wire, items: Sequence[Item], history: History) -> bytes:
-    """The body with a view's items; `UnreadableError` where it cannot be made safely."""
+    """The body with a view's items; `UnreadableError` if it cannot be built safely."""
     if keeps_everything(items, history.t):
         return wire.body
     starts = _unit_starts(wire)
@@ -92,7 +92,7 @@ def _edited(wire: Wire, item: Item, history: History, starts: list[int]) -> list
 
 
 def _can_change(wire: Wire, unit: Unit, place: int, text: str) -> bool:
-    """Whether a message's text can be replaced without touching anything else of its unit; where not, it stays as it came."""
+    """Whether a message's text can be replaced without touching the rest of its unit; otherwise it stays unchanged."""
     try:
         with_texts(wire, unit, {place: text})
     except (UnreadableError, KeyError, ValueError):
@@ -101,7 +101,7 @@ def _can_change(wire: Wire, unit: Unit, place: int, text: str) -> bool:
 
 
 def rebuilt(wire: Wire, pieces: Sequence[Piece]) -> bytes:
-    """The body with these pieces in place of its units; every other byte as it came."""
+    """The body with these pieces in place of its units; all other bytes are unchanged."""
     every = [*wire.heads, *wire.units]
     before = {unit.span: (every[number - 1].span[1] if number else unit.span[0]) for number, unit in enumerate(every)}
     parts: list[bytes] = [wire.body[: every[0].span[0]]]
@@ -126,7 +126,7 @@ def inserted(api: Api, role: Role, text: str) -> bytes:
 
 
 def with_texts(wire: Wire, unit: Unit, texts: Mapping[int, str]) -> bytes:
-    """The unit's bytes with other texts for some of its messages, by their place in it; `UnreadableError` where one cannot be replaced."""
+    """The unit's bytes with new texts, by message position in the unit; `UnreadableError` if one cannot be replaced."""
     cuts = sorted((_text_span(wire, unit, place), text) for place, text in texts.items())
     parts, at = [], unit.span[0]
     for (start, end), text in cuts:
@@ -136,7 +136,7 @@ def with_texts(wire: Wire, unit: Unit, texts: Mapping[int, str]) -> bytes:
 
 
 def _text_span(wire: Wire, unit: Unit, place: int) -> Span:
-    """Where the text of one message of a unit is."""
+    """The span of one message's text in a unit."""
     body, message = wire.body, unit.messages[place]
     if message.images:
         raise UnreadableError("has an image next to the text")
@@ -156,7 +156,7 @@ def _text_span(wire: Wire, unit: Unit, place: int) -> Span:
 
 
 def _plain_text(body: bytes, span: Span) -> Span:
-    """The span, if it is a text or a list of nothing but unmarked texts."""
+    """The span, if it holds a text or a list of plain text parts without cache marks."""
     value = orjson.loads(body[slice(*span)])
     texts = isinstance(value, list) and all(isinstance(part, dict) and part.keys() == {"type", "text"} for part in value)
     if not isinstance(value, str) and not texts:

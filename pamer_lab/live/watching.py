@@ -1,6 +1,7 @@
-"""Live sessions as a page follows them: their files read as they grow, which of them are running, and the controls of their proxy.
+"""Follows live sessions for a page: reads their files as they grow, tells which are running, and controls their proxy.
 
-Knows nothing of pages. Invariant: a session's file is read from where it was read last; values that leave here are plain and never change.
+Knows nothing about pages. Invariant: each read of a session's file resumes where the last one ended; returned values are plain and never
+change.
 """
 
 import http.client
@@ -25,9 +26,9 @@ from pamer_lab.storage import equals
 from pamer_lab.workspace import Workspace
 
 SHOWN = 100
-"""Sessions that are listed, those changed most recently."""
+"""Maximum number of listed sessions, the most recently changed first."""
 BUSY = 60.0
-"""Seconds after its last request for which a session counts as active."""
+"""Seconds after its last request or answer during which a session counts as active."""
 PATIENCE = 10.0
 """Seconds a proxy may take to answer."""
 
@@ -43,7 +44,7 @@ class _Read:
     record: Record | None = None
     place: int = 0
     made: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    """What was made of it since it last grew, by kind and price table."""
+    """Values computed since it last grew, by kind and price table."""
 
 
 class Watched:
@@ -63,7 +64,7 @@ class Watched:
         return lines, len(names) - len(shown)
 
     def session(self, name: str, prices: PriceTable) -> dict[str, Any] | None:
-        """A session with all its requests; None where there is none of that name."""
+        """A session with all its requests; None if no session has that name."""
         return self._made(name, "described", prices) if name in self._logs.names() else None
 
     def _made(self, name: str, kind: str, prices: PriceTable) -> dict[str, Any] | None:
@@ -88,14 +89,14 @@ class Watched:
 
 
 def state_of(line: dict[str, Any], proxies: list[Running], now: float | None = None) -> State:
-    """Whether a session can still get a request, and did lately."""
+    """The state of a session, from the running proxies and its last request or answer."""
     if not any(proxy.upstream == line["upstream"] for proxy in proxies):
         return "ended"
     return "active" if (time.time() if now is None else now) - line["last"] <= BUSY else "idle"
 
 
 def control(proxies: list[Running], line: dict[str, Any], what: Literal["pause", "resume", "policy"], policy: str = "") -> None:
-    """Pause a session, resume it, or give it another policy; `InputError` where no proxy takes that."""
+    """Pause a session, resume it, or give it another policy; `InputError` if no proxy accepts that."""
     said = "no proxy for its upstream is running"
     for proxy in (proxy for proxy in proxies if proxy.upstream == line["upstream"]):
         status, answer = _post(proxy, f"/_pamer/sessions/{quote(line['session'], safe='')}/{what}", {"policy": policy} if policy else {})
@@ -106,7 +107,7 @@ def control(proxies: list[Running], line: dict[str, Any], what: Literal["pause",
 
 
 def _post(proxy: Running, path: str, value: dict[str, Any]) -> tuple[int, str]:
-    """Status of the proxy's answer, and what it says where that is no success."""
+    """Status of the proxy's answer, and its error message unless it succeeded."""
     address = urlsplit(proxy.url)
     connection = http.client.HTTPConnection(address.hostname or "127.0.0.1", address.port, timeout=PATIENCE)
     try:

@@ -1,6 +1,6 @@
-"""Whose request it is: by a header, an id in the body, or nothing but the history itself; always with upstream, API and credential.
+"""Identifies the sender of a request by a header, an id in the body, or only its history; always with upstream, API and credential.
 
-Only hashes of ids and credentials leave this module, and the name that a client gave its session for the lab (`x-session-id`).
+Only hashes of ids and credentials leave this module, plus the session name that a client sent for the lab (`x-session-id`).
 """
 
 import hmac
@@ -15,9 +15,9 @@ from pamer_lab.live.record import How
 from pamer_lab.live.wire import Wire
 
 NAME = "x-session-id"
-"""What a client calls its session for the lab."""
+"""The header with which a client names its session for the lab."""
 HEADERS = (NAME, "x-claude-code-session-id", "session-id", "session_id", "x-session-affinity")
-"""Headers that name a session, in the order in which they count."""
+"""Headers that name a session, in order of precedence."""
 BESIDE = ("x-claude-code-agent-id", "thread-id", "x-openai-subagent", "x-parent-session-id")
 """Headers that tell one agent of a session from another."""
 CLIENTS = {
@@ -32,7 +32,7 @@ CLIENTS = {
     "ai-sdk": "ai-sdk",
     "curl": "curl",
 }
-"""Beginnings of `user-agent` -> what the client is called here."""
+"""Prefixes of `user-agent` -> the client's name in the lab."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Who:
     """Who sent a request, as hashes."""
 
     scope: str
-    """Of upstream, API and credential."""
+    """Hash of upstream, API and credential."""
     named: str
-    """Of the ids that the client gave; empty where it gave none."""
+    """Hash of the client's ids; empty if it sent none."""
     how: How
     client: str
     label: str = ""
-    """The name that the client gave its session for the lab, where it can be a file's."""
+    """The client's name for its session, if it can be a file name."""
 
 
 def who_sent(headers: Mapping[str, str], wire: Wire | None, upstream: str, api: str, salt: bytes) -> Who:
@@ -72,7 +72,7 @@ def who_sent(headers: Mapping[str, str], wire: Wire | None, upstream: str, api: 
 
 
 def body_id(fields: Mapping[str, Any]) -> str:
-    """The session's id in a body; ids of users name no session."""
+    """The session id in a body; ids of users do not count."""
     if isinstance(key := fields.get("prompt_cache_key"), str):
         return key
     metadata = fields.get("metadata")

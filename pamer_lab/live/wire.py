@@ -1,8 +1,8 @@
-"""A request body of one of the three APIs -> our messages, each with the bytes it came from.
+"""Parses a request body of one of the three APIs into our messages, each with the bytes it came from.
 
-A unit is the smallest piece of a history that is kept or left out: one message of a chat, or in the Responses API the items that one turn
-of the model consists of. Only reads; `live.view` makes the bodies that go upstream.
-Invariant: the units' messages, after the preamble's, are the history; each block of it starts with a unit.
+A unit is the smallest piece of a history that is kept or left out: one chat message or, in the Responses API, the items of one model turn.
+Only reads; `live.view` builds the bodies that go upstream.
+Invariant: the preamble's messages followed by the units' are the history; each block of it starts with a unit.
 """
 
 import hashlib
@@ -38,19 +38,19 @@ MODEL_ITEMS = ("reasoning", "compaction")
 
 
 class UnreadableError(FormatError):
-    """Raised when a body cannot be read safely; it is then passed on as it is."""
+    """Raised when a body cannot be read safely; it is then forwarded unchanged."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Bytes of a body, and the messages they are."""
+    """A span of a body's bytes, and the messages in it."""
 
     span: Span
     messages: tuple[Message, ...]
     digest: str
-    """What it says, without cache marks."""
+    """Hash of its content without cache marks."""
     marked: bool = False
-    """Has a cache mark."""
+    """Whether it has a cache mark."""
     parts: tuple[Span, ...] = ()
     """Elements of the array that it consists of."""
 
@@ -62,7 +62,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Wire:
-    """A request body, read."""
+    """A parsed request body."""
 
     api: Api
     body: bytes
@@ -74,9 +74,9 @@ class Wire:
     tools: tuple[Tool, ...]
     model: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Members of the body that name a session."""
+    """Members of the body that may identify a session."""
     earlier: int = 0
-    """Units in front that are not in the body: the provider keeps them."""
+    """Number of units at the start that are not in the body because the provider keeps them."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -92,7 +92,7 @@ class Wire:
         return any(name in self.fields for name in ("previous_response_id", "conversation"))
 
     def after(self, digests: Sequence[str], units: Sequence[tuple[Message, ...]]) -> "Wire":
-        """The request with the history that the provider keeps in front."""
+        """The request, preceded by the history that the provider keeps."""
         known = tuple(Unit((0, 0), messages, digest) for digest, messages in zip(digests, units, strict=True))
         return replace(self, units=(*known, *self.units), earlier=len(known))
 
@@ -102,11 +102,11 @@ Known = Bounded[bytes, Unit]
 
 
 def read_wire(api: Api, body: bytes, known: Known | None = None) -> Wire:
-    """The body's messages with their places; `UnreadableError` where anything in it is doubtful."""
+    """The body's messages with their positions; `UnreadableError` if anything in it is ambiguous."""
     try:
         return _read(api, body, known)
     except UnreadableError:
-        repaired = without_halves(body)  # as long as the body, so places stay
+        repaired = without_halves(body)  # same length, so positions stay valid
         if repaired == body:
             raise
         return replace(_read(api, repaired, known), body=body)
@@ -130,7 +130,7 @@ def _read(api: Api, body: bytes, known: Known | None) -> Wire:
     outside = value.get("system", value.get("instructions")) if api != "chat" else None
     first = [Message("system", read_content(outside).text)] if outside else []
     preamble = (*first, *(message for unit in units[:heads] for message in unit.messages))
-    named = ("prompt_cache_key", "metadata", "user", "previous_response_id", "conversation", "store", "stream")
+    named = ("prompt_cache_key", "metadata", "previous_response_id", "conversation")
     return Wire(
         api,
         body,
@@ -144,7 +144,7 @@ def _read(api: Api, body: bytes, known: Known | None) -> Wire:
 
 
 def _each(body: bytes, spans: Sequence[Span], known: Known, read: Callable[[list[Any]], tuple[Message, ...]]) -> Unit:
-    """One unit of some elements, from memory where its bytes were read before."""
+    """One unit made of these elements, cached by its bytes."""
     start, end = spans[0][0], spans[-1][1]
     raw = body[start:end]
     key = hashlib.blake2b(raw, digest_size=16).digest()
@@ -160,7 +160,7 @@ def _each(body: bytes, spans: Sequence[Span], known: Known, read: Callable[[list
 
 
 def _plain(value: Any) -> Any:
-    """An element as it is compared: without cache marks, a lone text like a list of one."""
+    """An element in the form that is compared: without cache marks, and a plain text as a list of one."""
     if not isinstance(value, dict):
         return value
     kept = {key: inner for key, inner in value.items() if key != MARK}
@@ -228,7 +228,7 @@ def _of_the_model(item: Any) -> bool:
     kind = item.get("type") or "message"
     if kind == "message":
         return bool(item.get("role") == "assistant")
-    return kind in MODEL_ITEMS or (kind.endswith("_call") and kind != "agent_message")
+    return kind in MODEL_ITEMS or kind.endswith("_call")
 
 
 def _items(values: list[Any]) -> tuple[Message, ...]:
@@ -242,7 +242,7 @@ def _items(values: list[Any]) -> tuple[Message, ...]:
             case ModelTurn():
                 text, thought = "\n".join(step.texts), "\n".join(step.thinking)
                 found.append(Message("assistant", text, tuple(step.calls), thinking=thought, images=tuple(step.images)))
-                # A tool that ran at the provider may leave no result; none will come, so the step is complete.
+                # A tool that ran at the provider may leave no result, and none will follow: an empty one completes the step.
                 found += [Message("tool", "", tool_call_id=call.id) for call in step.calls if call.id not in answered]
             case Result():
                 found.append(Message("tool", step.text, tool_call_id=step.call_id, images=tuple(step.images), error=step.error))
@@ -259,7 +259,7 @@ _READERS: dict[Api, Callable[[bytes, Span, Known], list[Unit]]] = {
 
 
 def read_answer_message(api: Api, value: Mapping[str, Any]) -> Message | None:
-    """The assistant message of a complete answer; None where it has none."""
+    """The assistant message of a complete answer; None if it has none."""
     if api == "chat":
         choices = value.get("choices") or []
         return _chat_message({"role": "assistant", **choices[0]["message"]}) if choices and choices[0].get("message") else None

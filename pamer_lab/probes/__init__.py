@@ -1,1 +1,1 @@
-"""Vectors -> heads: splits, losses, grid training, thresholds, metrics, controls, distillation, artefacts, studies."""
+"""Vectors -> heads: splits, losses, grid training, thresholds, metrics, margins, artefacts and the registry of heads."""

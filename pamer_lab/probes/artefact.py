@@ -1,14 +1,12 @@
 """Heads on disk: `heads.safetensors` (weights, standardisation) and `heads.json` (everything else), never pickle.
 
-Knows which model, layer, pooling and context the heads read, so that a caller computes exactly that vector; does not know how to compute
-it. Both files are written to a temporary name and renamed, the JSON last: a folder with a JSON is complete.
+Knows which model, layer, pooling and context the heads read, so that a caller can compute exactly that vector; does not know how to
+compute it. Both files are written whole, the JSON last: a folder with a JSON is complete.
 Invariant: a loaded set matches the SHA-256 in its JSON, has consistent tensors, one threshold per head, and finite weights.
 """
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,17 +20,18 @@ from pamer_lab.features.pooling import POOLINGS
 from pamer_lab.features.serialise import Hint
 from pamer_lab.opening import parse_json, read_file, read_text
 from pamer_lab.probes.readout import Floats, HeadStack, logit, sigmoid
+from pamer_lab.storage.files import write_whole
 from pamer_lab.trajectory.values import Target
 
 FORMAT = 1
 WEIGHTS = "heads.safetensors"
 FACTS = "heads.json"
 MOST_WEIGHTS = 500_000_000
-"""Bytes of a weights file; the largest heads of the paper have a hundredth of that."""
+"""Maximum size of a weights file in bytes; the paper's largest heads need a hundredth of that."""
 TRAIN = "pamer-lab train TRACES... --heads NAME"
-"""How to get new heads, for messages."""
+"""The command that trains heads, for messages."""
 CHOICES = {"pooling": POOLINGS, "hint": get_args(Hint), "target": get_args(Target)}
-"""Settings of heads that are one of a few names."""
+"""Settings of heads with a fixed set of values."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,9 @@ class HeadSet:
     facts: dict[str, Any] = field(default_factory=dict)
     """How they were made: corpus hash, command, metrics, teacher."""
     model_fingerprint: str = ""
-    """Hash of the model's configuration and weights; empty: known by name and width alone."""
+    """Hash of the model's configuration and weights; empty: the model is identified only by name and width."""
     folder: str = ""
-    """Where they were read from, for messages; empty where they were made here."""
+    """The folder they were loaded from, for messages; empty if they were made here."""
 
     def __post_init__(self) -> None:
         if len(self.thresholds) != self.stack.count:
@@ -77,7 +76,7 @@ class HeadSet:
 
     @cached_property
     def sha256(self) -> str:
-        """Identity of the heads: everything that changes a vote, and nothing about how they were made or where they lie."""
+        """Identity of the heads: a hash of everything that affects a vote, but not of how they were made or where they are stored."""
         from safetensors.numpy import save
 
         facts = [self.model_name, self.layer, self.pooling, self.context, self.hint, self.probe_system_prompt, self.target]
@@ -87,11 +86,11 @@ class HeadSet:
 
     @property
     def threshold_logits(self) -> npt.NDArray[np.float64]:
-        """The thresholds on the logit scale, on which votes and margins are taken."""
+        """The thresholds on the logit scale, which votes and margins use."""
         return logit(np.asarray(self.thresholds))
 
     def logits(self, vector: npt.NDArray[Any]) -> Floats:
-        """Logits of all heads for one vector [d] -> [heads]; a vector that is not finite is refused."""
+        """Logits of all heads for one vector [d] -> [heads]; `ProbeError` if the vector is not finite."""
         if vector.shape != (self.width,):
             raise ProbeError(f"the heads read vectors of width {self.width}, not of shape {tuple(vector.shape)}")
         if not np.isfinite(vector).all():
@@ -127,9 +126,8 @@ class HeadSet:
         from safetensors.numpy import save
 
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         weights = save(self.stack.tensors())
-        _replace(folder / WEIGHTS, weights)
+        write_whole(folder / WEIGHTS, weights, parents=True)
         facts = {
             "format": FORMAT,
             "model": self.model_name,
@@ -147,12 +145,12 @@ class HeadSet:
             "sha256": hashlib.sha256(weights).hexdigest(),
             "facts": self.facts,
         }
-        _replace(folder / FACTS, (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(folder / FACTS, (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode())
         return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> "HeadSet":
-        """Read a folder that `save` wrote; anything else is answered with what to do."""
+        """Read a folder that `save` wrote; for anything else, the error says what to do."""
         folder = Path(folder)
         facts = _read_facts(folder)
         stack = _read_stack(folder, str(facts.get("sha256", "")))
@@ -205,7 +203,7 @@ def _read_stack(folder: Path, sha256: str) -> HeadStack:
         tensors = load(data)
     except InputError:
         raise
-    except Exception as error:  # safetensors raises its own type, which is not part of its public surface
+    except Exception as error:  # safetensors raises an exception type that is not part of its public API
         raise InputError(f"cannot be read ({error}); train new heads: {TRAIN}", path=str(path)) from error
     try:
         stack = HeadStack(**tensors)
@@ -215,14 +213,3 @@ def _read_stack(folder: Path, sha256: str) -> HeadStack:
     if fault:
         raise InputError(f"does not contain heads ({fault}); train new ones: {TRAIN}", path=str(path))
     return stack
-
-
-def _replace(path: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The rows that a tile trains on, in their shared order: held in memory, or in a scratch file of which a bounded number is read at a time.
+"""The rows that a tile trains on, in their shared order: in memory, or in a scratch file of which a bounded number is read at a time.
 
-Both give the same windows in the same units, so that a probe is the same, within float tolerance, whichever way its rows come.
-Invariant: a `FileCircle` never has more rows in memory than its states allow, or one window where that is more.
+Both give the same windows in the same units, so that a probe is the same, within float tolerance, either way.
+Invariant: a `FileCircle` never has more rows in memory than its states allow, or one window if that is more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[np.int64]
 Part = tuple[Any, "Tensor"]
-"""The places of some rows, and the rows: [F, r, d]."""
+"""The positions of some rows, and the rows: [F, r, d]."""
 
 
 class States(Protocol):
-    """Feature sets that are elsewhere and are read in parts."""
+    """Feature sets that are not in memory and are read in parts."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -42,10 +42,10 @@ class States(Protocol):
 
 
 class Circle(Protocol):
-    """Rows that count, in their shared order, in common units of all seeds.
+    """Rows that count, in their shared order, in units common to all seeds.
 
-    Units make folding each seed's own mean and scale exact in float32. They come from all rows, but only as units: the
-    standardisation a probe sees is that of its own training rows.
+    Common units make folding in each seed's mean and scale accurate in float32. They are computed from all rows that count, but are only
+    units: the standardisation a probe sees is that of its own training rows.
     """
 
     centre: Floats
@@ -58,7 +58,7 @@ class Circle(Protocol):
         ...
 
     def parts(self, asked: Numbers) -> Iterable[Part]:
-        """Rows at these places of the order, which ascend, with their places in `asked`; can be gone through again."""
+        """Rows at these ascending positions of the order, with their positions in `asked`; can be iterated several times."""
         ...
 
     def statistics(self, train: "Tensor") -> tuple["Tensor", "Tensor"]:
@@ -66,12 +66,12 @@ class Circle(Protocol):
         ...
 
     def everything(self) -> Iterable[Part]:
-        """All rows with their numbers in the features, those that do not count included."""
+        """All rows with their numbers in the features, including rows that do not count."""
         ...
 
 
 class HeldCircle:
-    """Rows in memory: [F, m + size, d], the first `size` of them again at the end, so that a window is a slice."""
+    """Rows in memory: [F, m + size, d], with the first `size` rows repeated at the end, so that a window is a slice."""
 
     def __init__(self, features: Floats, kept: Numbers, size: int, device: str) -> None:
         import torch
@@ -117,7 +117,7 @@ class HeldCircle:
 
 
 class FileCircle:
-    """One feature set in a scratch file in the shared order, so that a window is one read, or two where the circle closes."""
+    """One feature set in a scratch file in the shared order, so that a window is one read, or two where it wraps around."""
 
     def __init__(self, states: States, feature_set: int, kept: Numbers, device: str) -> None:
         self._states, self._set, self._kept, self._device = states, feature_set, kept, device
@@ -130,7 +130,7 @@ class FileCircle:
             self._file.add(rows)
         centre = (total / len(kept)).astype(np.float32)
         square = np.zeros(self._width)
-        drift = np.zeros(self._width)  # `centre` is rounded: the deviations' own mean is taken off
+        drift = np.zeros(self._width)  # `centre` is rounded, so the mean of the deviations is subtracted
         for start, stop in self._chunks(len(kept)):
             apart = self._slice(start, stop) - centre
             drift += apart.sum(0, dtype=np.float64)
@@ -202,7 +202,7 @@ class _Again:
 
 
 def require_finite(feature_set: int, numbers: Numbers, rows: Floats) -> None:
-    """One value that is not finite would spread to every weight that reads its feature set."""
+    """Refuse rows with NaN or infinity: one such value would spread to every weight that reads its feature set."""
     wrong = np.flatnonzero(~np.isfinite(rows).all(-1))
     if len(wrong):
         raise ProbeError(

@@ -1,7 +1,7 @@
-"""Probing-RAG's readout: one linear probe per layer on the states of drafted tokens, added up.
+"""Probing-RAG's readout: the sum of one linear probe per layer on the states of drafted tokens.
 
-A positive sum says that the next action needs memory. A probe is one JSON file with what it was fitted on; a workspace's own
-comes before the packaged one. Invariant: a probe reads only the model that it was fitted on.
+A positive sum means that the next action needs memory. A probe is one JSON file that also describes its training data; a workspace's
+probe takes precedence over the packaged one. Invariant: a probe reads only the model that it was fitted on.
 """
 
 import hashlib
@@ -18,12 +18,13 @@ import numpy.typing as npt
 from pamer_lab.errors import InputError
 from pamer_lab.opening import read_file
 from pamer_lab.probes.metrics import auroc
+from pamer_lab.storage.files import write_whole
 
 PACKAGED = Path(__file__).parent / "drafts"
 FOLDER = "drafts"
-"""Probes that were fitted in a workspace lie here, one file per model."""
+"""Folder of the probes fitted in a workspace, one file per model."""
 LAYERS, FIRST, LAST = 6, 1 / 3, 8 / 9
-"""Probing-RAG reads layers 6, 8, ... 16 of gemma-2b's 18; this is the same part of any depth."""
+"""Probing-RAG reads layers 6, 8, ... 16 of gemma-2b's 18; these are the same fractions for any depth."""
 STRENGTH = 0.01
 """Inverse of the L2 penalty."""
 FOLDS = 5
@@ -46,7 +47,7 @@ class DraftProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weights: list[list[float]]
     bias: list[float]
     facts: dict[str, Any]
-    """What it was fitted on, and how well it does on questions that were left out."""
+    """What it was fitted on, and its performance on held-out questions."""
 
     def margin(self, states: Rows) -> float:
         """The sum over layers of P(memory is needed) - P(it is not), for states [layers, width]."""
@@ -58,12 +59,11 @@ class DraftProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=0) + b"\n")
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=0) + b"\n", parents=True)
 
 
 def read_probe(path: Path) -> DraftProbe:
-    """The probe in a file, if its shape is right and its numbers are finite."""
+    """The probe in a file; `InputError` if it cannot be read or its shapes do not match."""
     try:
         found = msgspec.json.decode(read_file(path), type=DraftProbe)
     except msgspec.MsgspecError as error:
@@ -75,18 +75,18 @@ def read_probe(path: Path) -> DraftProbe:
 
 
 def probe_file(model: str, workspace: Path) -> Path:
-    """The file with the probe for a model: the workspace's, else the packaged one; it may not exist."""
+    """The file of a model's probe: the workspace's, else the packaged one, which may not exist."""
     own = workspace / FOLDER / f"{model}.json"
     return own if own.is_file() else PACKAGED / f"{model}.json"
 
 
 def why_no_probe(model: str, workspace: Path) -> str:
-    """Why drafts of a model cannot be read, as a sentence with its remedy; empty where they can."""
+    """Why there is no probe for a model's drafts, as a sentence with a remedy; empty if there is one."""
     return "" if probe_file(model, workspace).is_file() else f"no probe reads drafts of {model}. Fit one: {FIT} (docs/policies.md)"
 
 
 def find_probe(model: str, workspace: Path) -> DraftProbe:
-    """The probe for a model; refused where there is none."""
+    """The probe for a model; `InputError` if there is none."""
     if missing := why_no_probe(model, workspace):
         raise InputError(missing)
     path = probe_file(model, workspace)
@@ -95,13 +95,13 @@ def find_probe(model: str, workspace: Path) -> DraftProbe:
 
 @lru_cache(maxsize=4)
 def _read(path: str, written: int) -> DraftProbe:
-    """`written`: so that a probe that was fitted again is read again."""
+    """`written`: modification time, so that a refitted probe is read again."""
     return read_probe(Path(path))
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Drafts with what was needed after them."""
+    """Drafts, labelled with whether memory was needed."""
 
     states: Rows
     """[n, layers, width]."""
@@ -110,7 +110,7 @@ class Examples:
 
 
 def fit(examples: Examples) -> tuple[list[list[float]], list[float], dict[str, Any]]:
-    """Weights and bias per layer, and the AUROC of the sum on questions that the probe was not fitted on."""
+    """Weights and biases per layer, and facts such as the cross-validated AUROC on held-out questions."""
     positives = int(examples.labels.sum())
     questions = len(set(examples.questions))
     if not 0 < positives < len(examples.labels) or questions < 2:
@@ -123,7 +123,7 @@ def fit(examples: Examples) -> tuple[list[list[float]], list[float], dict[str, A
 
 
 def _left_out(examples: Examples) -> float | None:
-    """AUROC over all points, each judged by a probe that never saw its question; None where a fold has one class."""
+    """AUROC over all points, each scored by a probe that never saw its question; None if a training fold has only one class."""
     from sklearn.model_selection import GroupKFold
 
     count = min(FOLDS, len(set(examples.questions)))

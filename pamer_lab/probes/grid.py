@@ -1,12 +1,12 @@
 """Grid training: every probe of a study (feature sets x targets x seeds) as one batched problem.
 
-A study's probes read the same rows; they differ in feature set (layer, pooling, hint), target and seed. One step takes a window of rows
-and shows it to all of them at once: the heads of a feature set are rows of one matrix, so a step is one batched matrix product forward
-and one backward, whatever the number of probes. A seed's split enters as a mask, its standardisation by folding mean and scale into the
-weights, its class weight and teacher as coefficients of the one formula of `losses.soft_target`.
+A study's probes read the same rows; they differ in feature set (layer, pooling, hint), target and seed. Each step shows one window of rows
+to all of them at once: the heads of a feature set are rows of one matrix, so a step is one batched matrix product forward and one backward,
+whatever the number of probes. A seed's split becomes a mask, its standardisation is folded into the weights, and its class weight and
+teacher are coefficients of one formula, `training.soft_target`.
 
-Invariant: a probe trained in a grid is the probe trained alone (same windows, same start, no shared state), and a seed's validation and
-test rows never enter its gradient.
+Invariant: a probe trained in a grid equals the probe trained alone (same windows, same initial weights, no shared state), and a seed's
+validation and test rows never enter its gradient.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ GPU_TILE = 2_000_000_000
 
 @dataclass(frozen=True)
 class GridResult:
-    """Fitted probes and what they say about every row."""
+    """Fitted probes and their logits for every row."""
 
     logits: Floats
     """[F, T, S, n], also for rows that do not count."""
@@ -40,7 +40,7 @@ class GridResult:
 
 
 def train_grid(data: GridData, capacity: Capacity, training: Training | None = None, device: str = "cpu") -> GridResult:
-    """Train all probes; targets that are asked at the same rows train together."""
+    """Train all probes; targets that count at the same rows are trained together."""
     training = training or Training()
     if isinstance(data.features, np.ndarray):
         for number, own in enumerate(data.features):
@@ -73,7 +73,7 @@ def _circle(features: Floats | States, tile: slice, plan: Plan, training: Traini
 
 
 def _same_rows(counts: Bools) -> list[list[int]]:
-    """Targets grouped by the rows at which they are asked."""
+    """Targets grouped by the rows at which they count."""
     groups: dict[bytes, list[int]] = {}
     for target, mask in enumerate(counts):
         groups.setdefault(mask.tobytes(), []).append(target)

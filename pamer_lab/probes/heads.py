@@ -1,7 +1,7 @@
 """Batched heads in training: all probes of a tile as one set of tensors (torch).
 
 `LinearHeads` and `MlpHeads` differ only in their forward pass. Standardisation is folded into the first layer, so that probes of
-different seeds read the same rows: w . (x - m) / s = (w / s) . x - (w / s) . m. Initial weights depend on the seed and the shapes alone.
+different seeds read the same rows: w . (x - m) / s = (w / s) . x - (w / s) . m. Initial weights depend only on the seed and the shapes.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class MlpHeads(_Base):
 
 
 def make_heads(capacity: Capacity, mean: "Tensor", scale: "Tensor", seeds: Sequence[int], width: int) -> Heads:
-    """Heads at their start weights: uniform within 1 / sqrt(inputs), as torch starts a linear layer."""
+    """Heads with initial weights: uniform within 1 / sqrt(inputs), as torch initialises a linear layer."""
     import torch
 
     inputs = mean.shape[-1]

@@ -1,8 +1,8 @@
-"""Distances of decisions to their threshold: test scores of a row in compact form, and how far a vote is from flipping (Appendix C.2).
+"""Distances of decisions from their threshold: a row's test scores in compact form, and how far a vote is from flipping (Appendix C.2).
 
-A margin is a logit minus the threshold of its seed, in half precision, which is finest near zero. Invariants: a decision's side of the
-threshold survives packing, so the counts at shift 0 are those the row's F1 was computed from; a perturbation smaller than a vote's margin
-changes nothing, and one a little larger can.
+A margin is a logit minus its seed's threshold, in half precision, which is finest near zero. Invariants: packing preserves a decision's
+side of the threshold, so the counts at shift 0 are those from which the row's F1 was computed; a perturbation smaller than a vote's margin
+changes nothing, and a slightly larger one can.
 """
 
 import base64
@@ -17,12 +17,12 @@ from pamer_lab.probes.metrics import Scored
 
 Halves = npt.NDArray[np.float16]
 SMALLEST = np.float16(6e-8)
-"""The half-precision number next to zero; what is nearer becomes this, on its own side."""
+"""The smallest half-precision number; smaller margins are rounded to it, keeping their sign."""
 
 
 @dataclass(frozen=True)
 class Margins:
-    """One seed's test part."""
+    """The margins of one seed's test part."""
 
     positive: Halves
     negative: Halves
@@ -30,13 +30,13 @@ class Margins:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How decisions came out at a threshold."""
+    """The confusion matrix of decisions at a threshold."""
 
     hits: int
     misses: int
     false_alarms: int
     rejections: int
-    """Negatives that were left alone."""
+    """True negatives."""
 
     @property
     def f1(self) -> float:
@@ -54,7 +54,7 @@ class Confusion:
 
 
 def pack(seeds: Sequence[Scored]) -> dict[str, list[str]]:
-    """The margins of a row as text, a string for each seed; NaN scores are left out."""
+    """The margins of a row as text, one string per class and seed; scores that are not finite are left out."""
     return {
         name: [_encode((scored.logits - scored.threshold)[(scored.labels == value) & np.isfinite(scored.logits)]) for scored in seeds]
         for name, value in (("positive", True), ("negative", False))
@@ -62,7 +62,7 @@ def pack(seeds: Sequence[Scored]) -> dict[str, list[str]]:
 
 
 def unpack(row: dict[str, Any]) -> list[Margins]:
-    """The margins of a row, seed by seed; empty where the row holds none."""
+    """The margins of a row, seed by seed; empty if the row has none."""
     kept = row.get("margins")
     if not kept:
         return []
@@ -97,7 +97,7 @@ class VoteMargins:
     vote: float
     """The smallest shift that flips any one vote."""
     majority: float
-    """The smallest bound on all shifts under which the majority can flip; infinite where no shift can."""
+    """The smallest bound on all shifts under which the majority can flip; infinite if no shift can flip it."""
     yes: int
     """How many heads say yes."""
 

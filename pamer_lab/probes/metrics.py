@@ -1,14 +1,13 @@
-"""Ranking and threshold metrics for many score lists at once, and their uncertainty: mean and sd over seeds, bootstrap, sign-flip p.
+"""Ranking and threshold metrics for many score lists at once, and their uncertainty: sd, bootstrap, sign-flip p, Wilson.
 
-Every metric takes scores [..., n] and labels [n], and works along the last axis; optional weights [..., n] count a row several times or not
+Every metric takes scores [..., n] and labels [n] and works along the last axis; optional weights [..., n] count a row several times or not
 at all. Ties count one half in AUROC and are one step in AUPRC; an undefined metric is NaN. The bootstrap draws the corpus' questions with
-replacement and measures every seed's test set again, its questions weighted by how often they were drawn; the interval is that of the
-mean over seeds. Rows of one question stay together, and the same call gives the same interval.
+replacement and re-evaluates every seed's test set with questions weighted by how often they were drawn; the interval is that of the mean
+over seeds. Rows of one question stay together, and the interval is deterministic.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ def auprc(scores: Array, labels: Array, weights: Array | None = None) -> Doubles
 
 
 def f1(decisions: Array, labels: Array, weights: Array | None = None) -> Doubles:
-    """F1 of boolean decisions; NaN where nothing is positive and nothing was called positive."""
+    """F1 of boolean decisions; NaN if nothing is positive and nothing was predicted positive."""
     weight = np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)
     decided, true = np.asarray(decisions, dtype=bool), np.asarray(labels, dtype=bool)
     hits = (weight * (decided & true)).sum(-1)
@@ -54,7 +53,7 @@ def logit_gap(logits: Array, labels: Array, weights: Array | None = None) -> Dou
 
 
 def defined(scores: Array, values: Array) -> Doubles:
-    """Values [...] of scores [..., n], NaN where a score is: it has no rank and is on no side of a threshold."""
+    """Metric values [...] of scores [..., n], set to NaN if any score is NaN: it has no rank and no side of a threshold."""
     return np.asarray(np.where(np.isnan(np.asarray(scores, dtype=np.float64)).any(-1), np.nan, values))
 
 
@@ -99,10 +98,10 @@ def _ratio(top: Array, bottom: Array) -> Doubles:
 
 
 def best_thresholds(logits: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Thresholds of the best F1 on the logit scale, [..., n] -> [...]; with no positive row none is called positive.
+    """Thresholds with the best F1 on the logit scale, [..., n] -> [...]; without positive rows, nothing is predicted positive.
 
-    A row is positive at or above its threshold. Among thresholds of equal F1 the highest is taken, midway between two
-    neighbouring validation logits, so that it is not the score of any single row.
+    A row is predicted positive at or above the threshold. Among thresholds with equal F1 the highest is taken, midway between two
+    adjacent logits, so that it does not coincide with the score of a row.
     """
     wide = np.asarray(logits, dtype=np.float64)
     order = np.argsort(-wide, axis=-1, kind="stable")
@@ -113,7 +112,7 @@ def best_thresholds(logits: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.N
     score = 2.0 * hits / (called + true.sum(-1, keepdims=True))
     following = np.concatenate([falling[..., 1:], falling[..., -1:]], -1)
     splits = np.ones(falling.shape, dtype=bool)
-    splits[..., :-1] = falling[..., :-1] > following[..., :-1]  # equal scores cannot be told apart
+    splits[..., :-1] = falling[..., :-1] > following[..., :-1]  # no threshold can separate equal scores
     best = np.argmax(np.where(splits, score, -1.0), -1)[..., None]
     middle = (np.take_along_axis(falling, best, -1) + np.take_along_axis(following, best, -1))[..., 0] / 2.0
     return np.asarray(np.where(true.sum(-1) > 0, middle, falling[..., 0] + 1.0))
@@ -123,7 +122,11 @@ METRICS = ("auroc", "auprc", "f1", "logit_gap")
 RESAMPLES = 1000
 LEVEL = 0.95
 MOST_DIFFERENCES = 20
-"""The exact test enumerates every sign pattern, a million at this number."""
+"""Maximum for which the sign-flip test enumerates every sign pattern: a million for 20 differences."""
+UNITS = 200_000
+"""More differences are rounded to this fraction of their total size, unless they are whole numbers with a smaller total."""
+Z = 1.959964
+"""Quantile of the normal distribution for a 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Scored:
     labels: npt.NDArray[np.bool_]
     """[n]"""
     questions: npt.NDArray[np.int64]
-    """[n]: numbers of questions, the same numbers for all seeds."""
+    """[n]: question numbers, shared by all seeds."""
     threshold: float
     """On the logit scale."""
 
@@ -167,7 +170,7 @@ def _summary(values: list[float], drawn: Doubles | None) -> dict[str, Any]:
 
 
 def percentiles(drawn: Doubles) -> list[float] | None:
-    """The middle 95% of what the resamples gave; none where no resample was defined."""
+    """The central 95% of the resampled values; None if no value is finite."""
     found = drawn[np.isfinite(drawn)]
     return [float(value) for value in np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])] if len(found) else None
 
@@ -191,14 +194,39 @@ def _nanmean(values: Doubles) -> Doubles:
     return np.asarray(np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0))
 
 
-def sign_flip(differences: Sequence[float]) -> float:
-    """Exact two-sided p of the mean difference under all sign patterns; five seeds give 0.0625 at the least, NaN gives NaN."""
-    if len(differences) > MOST_DIFFERENCES:
-        raise ValueError(f"the exact test enumerates every sign pattern; use at most {MOST_DIFFERENCES} differences")
+def sign_flip(differences: Sequence[float] | Doubles) -> float:
+    """Two-sided p of the mean difference under all sign patterns; at least 0.0625 for five seeds; NaN gives NaN."""
     values = np.asarray(differences, dtype=np.float64)
     if not np.isfinite(values).all():
         return float("nan")
-    patterns = np.array(list(product((-1.0, 1.0), repeat=len(values))))
-    means = np.abs(patterns @ values) / len(values)
-    observed = abs(values.sum()) / len(values)
+    if len(values) > MOST_DIFFERENCES:
+        return _sign_flip_of_many(values)
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums - value, sums + value])
+    means, observed = np.abs(sums) / len(values), abs(values.sum()) / len(values)
     return float((means >= observed - 1e-12 * max(1.0, observed)).mean())
+
+
+def _sign_flip_of_many(differences: Doubles) -> float:
+    """The same from the distribution of the sum, which is built up difference by difference."""
+    sizes = np.abs(differences)
+    unit = 1.0 if np.array_equal(sizes, np.round(sizes)) and sizes.sum() <= UNITS else sizes.sum() / UNITS
+    whole = np.round(differences / unit).astype(np.int64)
+    total = int(np.abs(whole).sum())
+    chance = np.zeros(total + 1)  # probability of each sum of the differences with a plus sign
+    chance[0] = 1.0
+    for size in np.abs(whole[whole != 0]):
+        shifted = np.zeros_like(chance)
+        shifted[size:] = chance[: total + 1 - size]
+        chance = 0.5 * (chance + shifted)
+    sums = np.abs(2 * np.arange(total + 1) - total)
+    return min(1.0, float(chance[sums >= abs(int(whole.sum()))].sum()))
+
+
+def wilson(hits: float, count: int) -> list[float]:
+    """Wilson's 95 % interval of a rate."""
+    rate, z2 = hits / count, Z * Z
+    middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = Z * float(np.sqrt(rate * (1 - rate) / count + z2 / (4 * count * count))) / (1 + z2 / count)
+    return [max(0.0, middle - half), min(1.0, middle + half)]

@@ -1,7 +1,7 @@
-"""What a fitted head computes, in numpy: a linear map, or one hidden GELU layer, on a standardised vector.
+"""The forward pass of fitted heads in numpy: a linear map, or one hidden GELU layer, on a standardised vector.
 
 Needs no torch, because the controller uses it at every turn.
-Invariant: a head stack is the same function the grid trained, with the training split's mean and scale applied first.
+Invariant: a head stack computes the same function that the grid trained, with the training split's mean and scale applied first.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class HeadStack:
         return np.asarray((inner * self.weight).sum(-1) + self.bias, dtype=np.float32)
 
     def fault(self) -> str:
-        """What does not fit together, in words; empty where these are heads."""
+        """What is wrong with the tensors, in words; empty if they are valid heads."""
         if self.mean.ndim != 2 or not self.mean.size:
             return f"mean has the shape {self.mean.shape}, not (heads, width)"
         if (self.hidden_weight is None) != (self.hidden_bias is None):
@@ -75,7 +75,7 @@ class HeadStack:
         return "" if (self.scale > 0).all() else "scale holds values that are not above zero"
 
     def tensors(self) -> dict[str, Floats]:
-        """The stack by tensor name, as the artefact keeps it."""
+        """The tensors by name, as the artefact stores them."""
         named = {"mean": self.mean, "scale": self.scale, "weight": self.weight, "bias": self.bias}
         if self.hidden_weight is not None and self.hidden_bias is not None:
             named |= {"hidden_weight": self.hidden_weight, "hidden_bias": self.hidden_bias}

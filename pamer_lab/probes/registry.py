@@ -1,7 +1,7 @@
-"""Which heads there are: those in the package and those trained in a workspace, found by name or by folder.
+"""Finds heads by name or folder: those in the package and those trained in a workspace.
 
-Registered heads lie in `heads/NAME/` of the workspace, one folder per name, as `artefact` writes them. Knows names and
-facts; what fits a loaded model is checked again where the heads meet it (`controller/heads_probe.py`).
+Registered heads are in `heads/NAME/` of the workspace, one folder per name, as `artefact` writes them. Knows names and
+facts; whether heads fit a loaded model is checked when they are used with it (`controller/heads_probe.py`).
 """
 
 import re
@@ -25,7 +25,7 @@ DEFAULTS = {
         "summaries and smollm2-real 4.9; smollm2-real uses fewer tokens and costs less (docs/cost.md)",
     )
 }
-"""Model -> the packaged heads that vote where none are named, and why."""
+"""Model -> the packaged heads that vote by default, and why."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 Source = Literal["package", "workspace", "folder"]
@@ -34,14 +34,14 @@ Source = Literal["package", "workspace", "folder"]
 
 @dataclass(frozen=True)
 class NamedHeads:
-    """A set of heads under the name it is asked for."""
+    """A set of heads with the name by which it is requested."""
 
     name: str
     source: Source
     heads: HeadSet
 
     def identity(self) -> dict[str, str]:
-        """What a run keeps of the heads that voted."""
+        """What a run stores about the heads that voted."""
         heads = self.heads
         return {"name": self.name, "sha256": heads.sha256, "model": heads.model_name, "layer": heads.layer, "hint": heads.hint}
 
@@ -68,7 +68,7 @@ class NamedHeads:
 
     @property
     def is_default(self) -> bool:
-        """Whether these vote on their model where none are named."""
+        """Whether these vote on their model by default."""
         return self.source == "package" and DEFAULTS.get(self.heads.model_name, ("", ""))[0] == self.name
 
 
@@ -83,7 +83,7 @@ def is_name(text: str) -> bool:
 
 
 def list_heads(workspace: Path) -> tuple[list[NamedHeads], list[str]]:
-    """All heads that can be read, packaged ones first, and a sentence for each folder that cannot."""
+    """All readable heads, packaged ones first, and a sentence for each unreadable folder."""
     found: list[NamedHeads] = []
     faults: list[str] = []
     refresh(workspace)
@@ -97,7 +97,7 @@ def list_heads(workspace: Path) -> tuple[list[NamedHeads], list[str]]:
 
 
 def find_heads(text: str, workspace: Path) -> NamedHeads:
-    """The heads that a name or a folder means."""
+    """The heads for a name or a folder."""
     refresh(workspace)
     for source, root in (("package", PACKAGED), ("workspace", workspace / "heads")):
         if is_name(text) and (root / text / FACTS).is_file():
@@ -115,7 +115,7 @@ def fitting_heads(model_name: str, workspace: Path) -> list[NamedHeads]:
 
 
 def heads_for(model_name: str, text: str, workspace: Path) -> NamedHeads:
-    """The heads that vote on a model: those that are named, else the packaged ones, else the only registered ones."""
+    """The heads that vote on a model: the named ones, else the packaged default, else the only registered ones."""
     if text:
         named = find_heads(text, workspace)
         if named.heads.model_name != model_name:
@@ -135,7 +135,7 @@ def heads_for(model_name: str, text: str, workspace: Path) -> NamedHeads:
 
 
 def register(heads: HeadSet, name: str, workspace: Path) -> NamedHeads:
-    """Keep heads in the workspace under a name; heads registered under it before are replaced."""
+    """Store heads in the workspace under a name, replacing any that have it already."""
     check_name(name)
     folder = heads.save(workspace / "heads" / name)
     publish(workspace, folder / FACTS, folder / WEIGHTS)
@@ -143,7 +143,7 @@ def register(heads: HeadSet, name: str, workspace: Path) -> NamedHeads:
 
 
 RESERVED = frozenset({"default"})
-"""Names that mean something else where heads are chosen."""
+"""Names with a special meaning where heads are chosen."""
 
 
 def check_name(name: str) -> None:
@@ -157,7 +157,7 @@ def check_name(name: str) -> None:
 
 
 def remove(name: str, workspace: Path) -> Path:
-    """Forget registered heads; runs that they voted in keep their hash."""
+    """Remove registered heads; runs in which they voted keep their hash."""
     refuse_in_reviewer_mode("Removing heads", workspace)
     folder = workspace / "heads" / name
     if not is_name(name) or not (folder / FACTS).is_file():
@@ -166,7 +166,7 @@ def remove(name: str, workspace: Path) -> Path:
         )
         raise InputError(f"the heads {name!r} {why}")
     withdraw(workspace, folder / FACTS, folder / WEIGHTS)
-    (folder / FACTS).unlink()  # without it the folder counts as none
+    (folder / FACTS).unlink()  # without it, the folder no longer counts as heads
     (folder / WEIGHTS).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     return folder

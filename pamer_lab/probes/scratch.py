@@ -1,4 +1,4 @@
-"""Rows in a temporary file, from which any of them are read again much faster than from the store; gone when nobody holds it."""
+"""Rows in a temporary file, much faster to read again than from the store; the file is deleted when it is no longer referenced."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Question-grouped splits: 70 / 15 / 15 by question, driven by a seed.
+"""Question-grouped splits: 70 / 15 / 15 by question, determined by a seed.
 
 Knows question ids and labels, not features. Questions are ordered by a hash, so the same questions and seed give the same split on any
 machine.
@@ -35,7 +35,7 @@ class Split:
 
 
 def split_by_question(question_ids: Sequence[str], seed: int, words: str = "questions") -> Split:
-    """Assign every row the part of its question, or of what else `words` names; refuses a corpus with too few."""
+    """Assign every row the part of its question; `InputError` if there are too few. `words` names the groups if they are not questions."""
     questions = sorted(set(question_ids))
     if len(questions) < MINIMUM_QUESTIONS:
         raise InputError(
@@ -62,7 +62,7 @@ def require_both_classes(split: Split, labels: npt.NDArray[np.bool_], counts: np
 
 
 CLEAN = "none in two parts"
-"""How the sentence of a split without a leak ends; studies keep these sentences."""
+"""End of the sentence about a split without a leak; studies store these sentences."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The training loop of the grid, for as many feature sets as fit the cache together (torch).
+"""The training loop of the grid, for as many feature sets as fit in the cache together (torch).
 
 Knows columns (targets x seeds), rows that count, and coefficients; does not know what the feature sets are.
 """
@@ -30,7 +30,7 @@ class Plan:
     kept: npt.NDArray[np.int64]
     """[m]: rows that count, in the shared order."""
     rows: int
-    """All rows, those that do not count included."""
+    """Number of all rows, including those that do not count."""
     seeds: tuple[int, ...]
     split_of: npt.NDArray[np.int64]
     """[C]: the place in `seeds` of each column."""
@@ -80,7 +80,7 @@ class Fitted:
     """[F, C, d], in the units of the features."""
     scale: Floats
     weights: tuple[Floats, ...]
-    """As `Heads.best` keeps them."""
+    """In the order of `Heads.best`."""
 
     def stack(self, feature_set: int, columns: slice) -> HeadStack:
         own = [weight[feature_set, columns] for weight in self.weights]
@@ -88,7 +88,7 @@ class Fitted:
 
 
 def train_tile(circle: Circle, plan: Plan, capacity: Capacity, training: Training, device: str) -> Fitted:
-    """AdamW over the windows; each epoch keeps the weights of the probes whose validation loss fell."""
+    """Train with AdamW over the windows; each epoch keeps the weights of probes with a new lowest validation loss."""
     import torch
 
     count = len(plan.kept)
@@ -107,7 +107,7 @@ def train_tile(circle: Circle, plan: Plan, capacity: Capacity, training: Trainin
             with torch.no_grad():
                 share = member[:, own].sum(-1, keepdim=True).clamp(min=1.0)  # [C, 1]
                 slope = (push[:, own] * torch.sigmoid(z) - pull[:, own]) / share
-            # As a scalar: given a gradient of its own, `backward` would first import a computer algebra system.
+            # As a scalar: with an explicit gradient, `backward` would first import a computer algebra system.
             (z * slope).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         heads.keep(check.improved(heads, epoch))
@@ -122,7 +122,7 @@ def train_tile(circle: Circle, plan: Plan, capacity: Capacity, training: Trainin
 
 
 class _Checkpoint:
-    """Remembers each probe's least validation label loss and the epoch it was at."""
+    """Tracks each probe's lowest validation label loss and its epoch."""
 
     def __init__(self, circle: Circle, plan: Plan, device: str) -> None:
         import torch
@@ -151,7 +151,7 @@ class _Checkpoint:
 
 
 def _all_logits(circle: Circle, count: int, heads: Heads) -> Floats:
-    """Logits of the kept weights for every row, those that do not count included."""
+    """Logits of the kept weights for every row, including those that do not count."""
     import torch
 
     logits = np.empty((*heads.mean.shape[:2], count), dtype=np.float32)
@@ -171,8 +171,8 @@ def _wrap(part: Floats, size: int, device: str) -> "Tensor":
 class AdamW:
     """AdamW in its plain form (decoupled weight decay, bias correction), for tensors that all probes share.
 
-    The same update as `torch.optim.AdamW` with its defaults, which a test compares; written out because that class imports
-    torch's compiler on its first step, four seconds that a small study does not have.
+    The same update as `torch.optim.AdamW` with its defaults, as a test verifies; written out because that class imports
+    torch's compiler on its first step, which takes four seconds, too long for a small study.
     """
 
     def __init__(self, parameters: Sequence["Tensor"], learning_rate: float, weight_decay: float) -> None:

@@ -1,6 +1,6 @@
 """Training of probes: the paper's losses, the data of a grid, settings, and windows of rows.
 
-Knows nothing of torch. Both losses (Appendix A.3 and B.2) are one soft-label BCE, so `soft_target` serves teacher and student in the grid;
+Does not use torch. Both losses (Appendix A.3 and B.2) are one soft-label BCE, so `soft_target` serves teacher and student in the grid;
 the optima and bounds of the paper's propositions are in `tests/probes/theory.py`. Invariant: no form overflows for any finite logit.
 """
 
@@ -28,7 +28,7 @@ def log1pexp(z: Array) -> Array:
 
 
 def weighted_bce(z: Array, y: Array, rho: float | Array) -> Array:
-    """The paper's per-example loss: positives weigh `rho`."""
+    """The paper's per-example loss, with weight `rho` for positives."""
     return np.asarray((rho * y + 1.0 - y) * log1pexp(z) - rho * y * z)
 
 
@@ -56,27 +56,27 @@ class Training(Settings):
     epochs: int = 50
     learning_rate: float = 1e-3
     batch: int = 256
-    """Training rows of a probe per step, on average: windows are cut so that 70% of their rows make this number."""
+    """Average number of training rows per probe and step: windows are sized so that 70% of their rows is this number."""
     weight_decay: float = 0.01
-    """AdamW's own default; the paper names none."""
+    """The default of AdamW; the paper does not specify one."""
     width: int = MLP_WIDTH
     """Hidden units of the MLP."""
     kd_weight: float = KD_WEIGHT
-    """Weight of the teacher's term; used only where a teacher is given."""
+    """Weight of the teacher's term; used only if there is a teacher."""
     order_seed: int = 0
-    """Drives the order of rows, which all probes share; splits and initialisation come from each probe's own seed."""
+    """Seed for the order of rows, which all probes share; splits and initialisation come from each probe's own seed."""
 
 
 @dataclass(frozen=True)
 class GridData:
-    """What a study's probes learn from."""
+    """The training data of a study's probes."""
 
     features: Floats | States
     """[F, n, d]: one slice per feature set, in memory or read in parts."""
     labels: Bools
     """[T, S, n]: the same for all seeds, unless labels are shuffled per seed."""
     counts: Bools
-    """[T, n]: rows at which a target is asked at all."""
+    """[T, n]: rows that count for a target."""
     splits: tuple[Split, ...]
     """One per seed."""
     teacher: Floats | None = None
@@ -84,10 +84,10 @@ class GridData:
 
 
 def windows(rows: int, training: Training) -> Iterator[list[int]]:
-    """Per epoch the first row of each window, on a circle of `rows`; all windows have `window_size` rows.
+    """For each epoch, the first row of each window, on a circle of `rows`; all windows have `window_size` rows.
 
-    The rows were shuffled once. Each epoch cuts the circle at a new place and visits the windows in a new order: a window
-    is a slice, so that a step copies nothing.
+    Rows are shuffled once. Each epoch cuts the circle at a new position and visits the windows in a new order; a window
+    is a slice, so a step copies nothing.
     """
     size = window_size(rows, training)
     order = np.random.default_rng([training.order_seed, rows])
@@ -97,5 +97,5 @@ def windows(rows: int, training: Training) -> Iterator[list[int]]:
 
 
 def window_size(rows: int, training: Training) -> int:
-    """Rows of a window: `rows` cut into equal windows of about 256 / 0.7."""
+    """Rows per window: `rows` cut into equal windows of about `batch` / 0.7."""
     return -(-rows // max(1, round(rows * SHARES[0] / training.batch)))

@@ -1,9 +1,8 @@
-"""The rows of a LanceDB database: read and written by key, each write one atomic commit.
+"""The rows of a LanceDB database, read and written by key; each write is one atomic commit, retried if another process commits first.
 
-What a table looks like is its `TableSpec`; filters are made by `equals` and `is_in`. A write that loses a race against another
-process is tried again. Readers see the newest commit (`read_consistency_interval` is zero); a fault of the engine becomes one
-sentence. In reviewer mode a table is written only where its spec says `reviewers_write`; a table that is not there reads as empty.
-In an object store a commit is a conditional write, and what was read is kept on this machine as long as its version is the newest.
+Readers see the newest commit (`read_consistency_interval` is zero), a missing table reads as empty, and an engine fault becomes one
+sentence. Reviewer mode writes only tables whose spec says `reviewers_write`. In an object store a commit is a conditional write, and
+reads are cached locally for as long as their table version is the newest.
 """
 
 import time
@@ -21,11 +20,11 @@ from pamer_lab.storage.read_cache import ReadCache
 from pamer_lab.storage.specs import TableSpec
 
 TIDY_FROM = 64
-"""Small files from which joining them is worth it, in a small table; each commit adds one, and reading slows down with their number."""
+"""Small files from which a small table is worth compacting; each commit adds one, and reads slow down with their number."""
 TIDY_ATTEMPTS = 4
-"""How often a compaction is tried that others' writes come before."""
+"""How often a compaction is tried when other writes get in first."""
 INDEX_FROM = 10_000
-"""Rows from which an index is worth its upkeep."""
+"""Rows from which an index is worth maintaining."""
 ATTEMPTS = 20
 """How often a write that lost a race against another process is tried again."""
 
@@ -38,7 +37,7 @@ class Database:
         self._tables = Tables(self.uri)
         self.folder = self._tables.folder
         self.remote = bool(object_store(self.uri))
-        """In an object store, where other machines may write too."""
+        """Whether it is in an object store, where other machines may write too."""
         self._cache = ReadCache(self.folder / "reads", self.uri) if self.remote else None
 
     def table(self, spec: TableSpec) -> Any:
@@ -78,7 +77,7 @@ class Database:
         return added, version
 
     def replace_if(self, spec: TableSpec, row: dict[str, Any], condition: str) -> bool:
-        """Add a row, or replace the one of its key where `condition` (about `target`, the old row) holds; says whether it did.
+        """Add a row, or replace the one of its key where `condition` (about `target`, the old row) holds; returns whether it did.
 
         Of several processes that try at the same time, each sees what the one before it wrote.
         """
@@ -95,10 +94,10 @@ class Database:
         return changed == 1
 
     def tidy(self, spec: TableSpec) -> bool:
-        """Join the small files of many commits where enough have gathered, and index a large table; True if files were joined now.
+        """Compact the small files of many commits once there are enough, and index a large table; True if files were compacted now.
 
-        Only a matter of speed: a compaction that loses a race or fails leaves the table as it was. It writes every row again, so that the
-        larger a table, the more files are left to gather.
+        This affects speed only: a compaction that loses a race or fails leaves the table as it was. It rewrites every row, so larger
+        tables wait for more files.
         """
         try:
             self._tables.refuse(spec)
@@ -142,6 +141,8 @@ class Database:
 
     def page(self, spec: TableSpec, columns: Sequence[str], start: int, count: int, where: str = "") -> list[dict[str, Any]]:
         """Rows by their place in the table, or among those that fit a filter."""
+        if self._tables.unwritten(spec):
+            return []
         with self._tables.reading(spec) as table:
             query = table.search().select(list(columns)).offset(start).limit(count)
             query = query.where(where) if where else query
@@ -149,7 +150,7 @@ class Database:
             return found
 
     def index(self, spec: TableSpec, columns: Sequence[str]) -> None:
-        """Make scalar indexes, so that a filter on these columns reads no other rows; existing ones take in new rows."""
+        """Create scalar indexes, so that a filter on these columns reads no other rows; existing ones are extended to new rows."""
 
         def write(table: Any) -> Any:
             from lancedb.index import BTree
@@ -177,13 +178,13 @@ class Database:
             return int(table.version)
 
     def recover(self, spec: TableSpec) -> str:
-        """Bring a table that cannot be read back to its newest readable version, or set it aside; says what was done."""
+        """Bring a table that cannot be read back to its newest readable version, or set it aside; returns what was done."""
         self._tables.refuse(spec)
         self._tables.forget(spec.name)
         return faults.recover(self.uri, spec)
 
     def _write(self, spec: TableSpec, write: Callable[[Any], Any]) -> int:
-        """`write` returns what knows the version that it made."""
+        """`write` returns an object with the `version` that it made."""
         self._tables.refuse(spec)
         for attempt in range(ATTEMPTS):
             table = self.table(spec)

@@ -1,8 +1,8 @@
 """What to do when the store fails: its engine's messages in plain words, and the recovery of a table that cannot be read.
 
 Knows the wording of operating systems and of LanceDB; `docs/operations.md` describes each case. A damaged table goes back to its newest
-readable version, or is set aside; nothing is deleted. Only for a database in a local folder: an object store's own versioning has to
-help otherwise.
+readable version, or is set aside; nothing is deleted. Recovery works in a local folder only; in an object store, use the store's own
+versioning.
 """
 
 import re
@@ -13,7 +13,7 @@ from pamer_lab.redaction import without_keys
 from pamer_lab.storage.specs import TableSpec
 
 _PLACE = re.compile(r",? ?[^\s,]{0,300}\.rs:\d{1,9}:\d{1,9}")
-"""Where in the engine's own source an error was made."""
+"""Location in the engine's own source code."""
 _PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |External error: |Generic \w+ error: )+")
 _INSIDE = re.compile(r"(?:: )?\w{0,40} ?\{ source: .*")
 """How the engine prints an error that holds another."""
@@ -67,7 +67,7 @@ WORDS = (
 
 
 def short(error: Exception) -> str:
-    """The first line of an error, without the engine's own places."""
+    """The first line of an error, without locations in the engine's source."""
     text = str(error).strip()
     first = text.splitlines()[0] if text else type(error).__name__
     return without_keys(_INSIDE.sub("", _PREFIX.sub("", _PLACE.sub("", first))))[:LONGEST]
@@ -80,13 +80,13 @@ def advice(error: Exception) -> str:
 
 
 def lost_race(error: Exception) -> bool:
-    """Did another process commit first?"""
+    """Whether another process committed first."""
     text = str(error).lower()
     return "conflict" in text or "concurrent" in text
 
 
 def half_made(error: Exception) -> bool:
-    """Is another process just creating the table? One that has created it gave it a name of its own, so its schema is another."""
+    """Whether another process is just creating the table; its random name (`specs.MADE`) then makes the schemas differ."""
     text = str(error).lower()
     return any(sign in text for sign in ("was not found", "already exists", "does not match existing table schema")) or lost_race(error)
 
@@ -109,7 +109,7 @@ def recover(uri: str, spec: TableSpec) -> str:
 
 
 def _reads(uri: str, spec: TableSpec) -> bool:
-    """Can the newest version be read completely, by a connection with an empty cache?"""
+    """Whether the newest version can be read completely, by a connection with an empty cache."""
     import lancedb
 
     try:

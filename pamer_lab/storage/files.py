@@ -13,8 +13,11 @@ from pamer_lab.errors import InputError
 from pamer_lab.storage.faults import advice
 
 
-def write_whole(path: str | Path, data: bytes, *, parents: bool = False) -> None:
-    """Write a file, and with `parents` the folders above it; a place that cannot be written is an `InputError` with the reason."""
+def write_whole(path: str | Path, data: bytes, *, parents: bool = False, private: bool = False) -> None:
+    """Write a file; a place that cannot be written is an `InputError` with the reason.
+
+    `parents`: also create the folders above it. `private`: only its owner can read it.
+    """
     target = Path(path)
     try:
         if parents:
@@ -24,13 +27,13 @@ def write_whole(path: str | Path, data: bytes, *, parents: bool = False) -> None
                 raise InputError("is a folder; name a file", path=str(path))
             target.write_bytes(data)
             return
-        _replace(target, data)
+        _replace(target, data, private)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be written ({reason}){advice(error)}", path=str(path)[:300]) from error
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, data: bytes, private: bool) -> None:
     descriptor, name = tempfile.mkstemp(prefix=".pamer-lab-", dir=target.parent)
     draft = Path(name)
     try:
@@ -38,7 +41,8 @@ def _replace(target: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        draft.chmod(0o666 & ~_umask())
+        if not private:  # as `mkstemp` made it
+            draft.chmod(0o666 & ~_umask())
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 @contextmanager
 def lease(database: Database, name: str, owner: str, seconds: float = SECONDS) -> Iterator[bool]:
-    """Hold a name while the block runs; yields False where somebody else holds it."""
+    """Hold a name while the block runs; yields False if somebody else holds it."""
     if not take(database, name, owner, seconds):
         yield False
         return
@@ -46,7 +46,7 @@ def lease(database: Database, name: str, owner: str, seconds: float = SECONDS) -
 
 
 def take(database: Database, name: str, owner: str, seconds: float = SECONDS) -> bool:
-    """Take or renew a lease; False where another owner's has not ended."""
+    """Take or renew a lease; False if another owner's has not expired."""
     now = time.time()
     mine = f"target.{equals('owner', owner)} OR target.until < {now!r}"
     return database.replace_if(LEASES, {"name": name, "owner": owner, "until": now + seconds}, mine)

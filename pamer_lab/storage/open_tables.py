@@ -17,7 +17,7 @@ from pamer_lab.storage import faults
 from pamer_lab.storage.specs import TableSpec, made, migrate
 
 OPEN_ATTEMPTS = 8
-"""How often a table is looked for that another process is just creating: its folder exists before its first version."""
+"""How often to try opening a table that another process is just creating: its folder exists before its first version."""
 
 
 class Tables:
@@ -26,7 +26,7 @@ class Tables:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.folder = local_folder(uri.rpartition("/")[0]) if object_store(uri) else Path(uri).parent
-        """The workspace, where the database is in one; of an object store, its local folder."""
+        """The workspace folder that the database is in; for an object store, its local folder."""
         self._open: dict[str, Any] = {}
         self._made: dict[str, str] = {}
         self._lock = threading.RLock()
@@ -40,7 +40,7 @@ class Tables:
             return self._open[spec.name]
 
     def made(self, spec: TableSpec) -> str:
-        """What tells an open table from another that had its place before; empty where its creator wrote nothing."""
+        """The random name that tells an open table from an earlier one of the same name; empty if its creator wrote none."""
         return self._made.get(spec.name, "")
 
     def forget(self, name: str) -> None:
@@ -49,15 +49,15 @@ class Tables:
             self._open.pop(name, None)
 
     def exists(self, spec: TableSpec) -> bool:
-        """Is the table there; one that this process has open is."""
+        """Whether the table exists, which one that this process has open does."""
         return spec.name in self._open or spec.name in self._names()
 
     def unwritten(self, spec: TableSpec) -> bool:
-        """A table that is not there, and that reading does not make; it reads as empty."""
+        """Whether the table does not exist; reading does not create it, and finds it empty."""
         return not self.exists(spec)
 
     def refuse(self, spec: TableSpec) -> None:
-        """Stop what would write a table that reviewer mode keeps."""
+        """Refuse in reviewer mode to write a table that reviewers may not."""
         if not spec.reviewers_write:
             refuse_in_reviewer_mode(f"Writing the table {spec.name!r}", self.folder)
 
@@ -69,7 +69,7 @@ class Tables:
 
     @contextmanager
     def reading(self, spec: TableSpec) -> Iterator[Any]:
-        """The table, for something that reads it; faults become sentences."""
+        """The table for reading; faults become sentences."""
         try:
             yield self.get(spec)
         except LabError:
@@ -79,7 +79,7 @@ class Tables:
 
     @cached_property
     def _connection(self) -> Any:
-        os.environ.setdefault("LANCEDB_LOG", "error")  # it warns of commits that two writers try at once, which are tried again
+        os.environ.setdefault("LANCEDB_LOG", "error")  # it warns of conflicting commits, which are retried
         import lancedb  # here: it takes seconds to import, and a workspace without tables needs none of it
 
         try:
@@ -122,7 +122,7 @@ class Tables:
 
 
 def _options(uri: str) -> dict[str, str]:
-    """What LanceDB does not take from the environment itself: leave to use an endpoint without TLS, and the region of a bucket with a
+    """What LanceDB does not take from the environment itself: permission to use an endpoint without TLS, and the region of a bucket with a
     dot in its name."""
     if not uri.startswith("s3://"):
         return {}

@@ -1,7 +1,7 @@
 """A local cache of what was read from an object store: one Arrow file per query and table version, of bounded size.
 
-A version never changes, so what is kept is never stale; the oldest files go first when there are too many. Anything wrong with a file
-means reading again. `PAMER_LAB_READ_CACHE_MB` sets the size (0: none).
+A version never changes, so cached answers are never stale; the least recently used go first. A file that cannot be used is read
+again. `PAMER_LAB_READ_CACHE_MB` sets the size (0: none).
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from pamer_lab.storage.files import write_whole
 VARIABLE = "PAMER_LAB_READ_CACHE_MB"
 DEFAULT_MB = 2_000
 LARGEST_SHARE = 0.25
-"""Of the cache that one answer may take; a larger one is not kept."""
+"""Share of the cache that one answer may take; a larger one is not cached."""
 
 
 class ReadCache:
-    """The kept answers of one database."""
+    """The cached answers of one database."""
 
     def __init__(self, folder: Path, uri: str) -> None:
         self._folder, self._uri = folder, uri
@@ -30,7 +30,7 @@ class ReadCache:
         self._most = (int(given) if given.isdecimal() else DEFAULT_MB) * 1_000_000
 
     def get(self, key: Sequence[object], read: Callable[[], pa.Table]) -> pa.Table:
-        """The kept answer to a query, or a new one."""
+        """The cached answer to a query, or a new one."""
         if not self._most:
             return read()
         name = hashlib.sha256("\0".join([self._uri, *map(str, key)]).encode()).hexdigest()
@@ -55,7 +55,7 @@ class ReadCache:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Remove the answers that were used longest ago until the rest fits."""
+        """Remove the least recently used answers until the rest fits."""
         files = sorted((found.st_mtime_ns, found.st_size, path) for path in self._folder.glob("*.arrow") if (found := path.stat()))
         total = sum(size for _, size, _ in files)
         for _, size, path in files:

@@ -1,7 +1,8 @@
-"""Files of a workspace that others need too (heads, profiles, price tables), where the workspace is in an object store.
+"""Files that all users of a workspace in an object store need (heads, profiles, price tables).
 
-They are in the local folder, where everything reads them, and as rows of one table, complete or not at all. `publish` sends a file up,
-`withdraw` forgets files, `refresh` brings down what others changed. For a workspace that is a folder all three do nothing.
+They are kept in the local folder, where everything reads them, and as rows of one table, complete or not at all. `publish` uploads
+files, `withdraw` removes them from the table, `refresh` downloads what others changed. In a workspace that is a folder all three do
+nothing.
 """
 
 import time
@@ -20,26 +21,26 @@ FILES = TableSpec("shared_files", pa.schema([("path", pa.string()), ("data", pa.
 FOLDERS = ("heads", "profiles", "prices")
 """Folders of a workspace whose files are shared."""
 LOOK_EVERY = 5.0
-"""Seconds for which what was brought down counts as new."""
+"""Seconds for which the downloaded files count as current."""
 _seen: dict[Path, tuple[float, int]] = {}
 """When each folder was last compared, and with which version of the table."""
 
 
 def publish(folder: Path, *files: Path) -> None:
-    """Send files of a workspace's local folder up."""
+    """Upload files of a workspace's local folder."""
     if database := _database(folder):
         rows = [{"path": file.relative_to(folder).as_posix(), "data": read_file(file)} for file in files]
         database.upsert(FILES, rows)
 
 
 def withdraw(folder: Path, *files: Path) -> None:
-    """Forget files."""
+    """Remove files from the table."""
     if database := _database(folder):
         database.delete(FILES, is_in("path", [file.relative_to(folder).as_posix() for file in files]))
 
 
 def refresh(folder: Path) -> None:
-    """Bring down what changed, and remove what others have removed."""
+    """Download what changed, and remove what others have removed."""
     now, (looked, known) = time.monotonic(), _seen.get(folder, (float("-inf"), -1))
     if now - looked < LOOK_EVERY or not (database := _database(folder)):
         return

@@ -1,15 +1,7 @@
-"""What a room stores: a table's columns, its key, the number of its schema, how older forms are brought up to date, and filters.
+"""Table specs (columns, key, schema number, migrations) and filters, which LanceDB takes as SQL text.
 
-A table's schema carries a number; opening a table with an older number runs the spec's migrations one by one, and a newer
-number is refused, so that an old program never damages a new workspace. The number is in the metadata of the key's first
-column and is raised after its migration; a migration that was cut off between the two runs again, so each one first looks
-whether its change was made.
-
-Key columns are marked as LanceDB's primary key. LanceDB does not enforce it on appends, but it makes two `merge_insert`
-commits of one key conflict, so that of several processes that `insert` the same new key exactly one adds its row. Without
-the mark all of them would (`tests/storage/test_races.py` shows both).
-
-Filters, which LanceDB takes as SQL text, are made here. Invariant: no value, whatever it contains, becomes more than a value.
+Opening a table with an older schema number runs the spec's migrations one by one; a newer number is refused, so that an old program
+never damages a new workspace. Invariant: in a filter no value, whatever it contains, becomes more than a value.
 """
 
 import uuid
@@ -23,12 +15,16 @@ import pyarrow as pa
 from pamer_lab.errors import StorageError
 
 SCHEMA_NUMBER = "pamer_lab.schema"
+"""Key of the schema number in the metadata of the key's first column; the number is raised after each migration."""
 MADE = "pamer_lab.made"
-"""Beside the number: a random name of this table, by which it differs from one that had its place before."""
+"""Next to the number: a random name of this table, which tells it from an earlier one of the same name."""
 PRIMARY_KEY = b"lance-schema:unenforced-primary-key"
+"""Mark of key columns. LanceDB does not enforce it on appends, but two `merge_insert` commits of one key then conflict, so of several
+processes that `insert` the same new key exactly one adds its row. Without it all would (`tests/storage/test_races.py` shows both)."""
 
 Migration = Callable[[Any], None]
-"""Changes a LanceDB table in place from one schema number to the next; does nothing where the change is already there."""
+"""Changes a LanceDB table in place from one schema number to the next. It runs again if it was cut off before the number was raised,
+so it must do nothing if its change was already made."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class TableSpec:
 
     @property
     def numbered_schema(self) -> pa.Schema:
-        """The schema of a new table: as stored, with its number and a name of its own on the key's first column."""
+        """The schema of a new table: as stored, with its number and its random name on the key's first column."""
         schema = self.stored_schema
         first = schema.get_field_index(self.key[0])
         column = schema.field(first)
@@ -112,7 +108,7 @@ def starts(column: str, beginning: str) -> str:
 
 
 def contains(column: str, part: str) -> str:
-    """A filter on a part of a text, in upper or lower case."""
+    """A filter on a part of a text, ignoring case."""
     return f"strpos(lower({_column(column)}), {_literal(part.lower())}) > 0"
 
 

@@ -1,1 +1,1 @@
-"""Studies of decisions: labels, rows, controls, layers, distillation, and compact contexts."""
+"""Studies of decisions: labels, decision points, controls, layers, distillation and compact contexts."""

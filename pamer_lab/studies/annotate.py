@@ -1,12 +1,12 @@
-"""Labels by a language model: one question per decision point, one strict answer, everything kept for audit.
+"""Labels by a language model: one question per decision point, one strict answer, everything stored for audit.
 
-The model sees what `questions.py` shows, and its answer must be exactly the JSON object of `rubric.txt`; no label is made from
-anything else. Every answer is stored as it came, so that a stopped run continues where it was: accepted answers are not asked
-for again, others are, and earlier answers are kept. A point that the model cannot answer is
-stored with the reason and the run continues; a server that is down or refuses the key ends it.
-On disk: table `annotation_answers`, one row per question (a hash of rubric, question and annotator) and attempt. A trace that is
-read from another file, or has got labels meanwhile, finds its answers again. Labels made with the next action in view have an origin
-of their own, so that they are never taken for causal ones.
+The model sees what `questions.py` shows, and its answer must be exactly the JSON object of `rubric.txt`; labels are made from nothing
+else. Every answer is stored unchanged, so that a stopped run can resume: accepted answers are reused, other points are asked again, and
+earlier answers are kept. A point that the model cannot answer is stored with the reason and the run continues; a server that is down or
+refuses the key ends the run.
+On disk: table `annotation_answers`, one row per question (a hash of rubric, question and annotator) and attempt, so that a trace finds its
+answers again even if it is read from another file or has new labels. Labels made with the next action in view have a separate origin, so
+that they are never mistaken for causal ones.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ FLUSH = 20
 """Answers stored per commit."""
 
 Outcome = Literal["accepted", "refused", "failed"]
-"""`accepted`: labels were made from it. `refused`: an answer came and is not the agreed object. `failed`: no answer came, because
-the model cannot answer this question."""
+"""`accepted`: labels were made from the answer. `refused`: the answer is not the required JSON object. `failed`: there is no answer,
+because the model cannot answer this question."""
 
 ANNOTATIONS = TableSpec(
     name="annotation_answers",
@@ -64,18 +64,18 @@ class Reply:
     """What a model answered."""
 
     text: str
-    """As it came, thinking included."""
+    """Unchanged, including thinking."""
     input_tokens: int = 0
     output_tokens: int = 0
     usage_kind: UsageKind = "recorded"
 
 
 Ask = Callable[[str, str], Reply]
-"""(system text, user text) -> reply; raises `Unanswered` where the model cannot answer this question."""
+"""(system text, user text) -> reply; raises `Unanswered` if the model cannot answer this question."""
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The agreed answer."""
+    """The required form of an answer."""
 
     compression: bool
     recall: bool
@@ -85,22 +85,22 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Annotation:
-    """What an annotation run came to."""
+    """The result of an annotation run."""
 
     labels: dict[str, list[Label]] = field(default_factory=dict)
-    """By trace id; positives and negatives of both targets."""
+    """Labels by trace id: positives and negatives of both targets."""
     asked: int = 0
     kept: int = 0
-    """Answers that were there from an earlier run."""
+    """Answers reused from an earlier run."""
     refused: list[dict[str, Any]] = field(default_factory=list)
     """Trace, decision point and why its answer was refused."""
     failed: list[dict[str, Any]] = field(default_factory=list)
     """Trace, decision point and why there is no answer."""
     input_tokens: int = 0
     output_tokens: int = 0
-    """Of this run."""
+    """`input_tokens` and `output_tokens` count only this run."""
     usage_kind: str = ""
-    """Where these numbers come from; empty where nothing was answered."""
+    """Where these numbers come from; empty if nothing was answered."""
 
 
 def annotate(
@@ -115,7 +115,7 @@ def annotate(
     future: Future = "none",
     state: History = "full",
 ) -> Annotation:
-    """Label every decision point from 1 on; `limit` bounds the questions of this run, `history` the characters of one."""
+    """Label every decision point from 1 on; `limit` bounds the questions of this run, `history` the characters of history in each."""
     result, origin = Annotation(), origin_of(model, future)
     for trace in traces:
         asking = Questions(trace, future, recorded_of(trace, state), history)
@@ -148,7 +148,7 @@ def annotate(
 
 
 def origin_of(model: str, future: Future = "none") -> str:
-    """What labels by this model are called: the model's name, with a mark where it saw the next action."""
+    """The origin of labels by this model: the model's name, with a mark if it saw the next action."""
     return model if future == "none" else f"{model}{INFORMED_MARK}"
 
 
@@ -158,7 +158,7 @@ def question_key(rubric: str, text: str, origin: str) -> str:
 
 
 def parse_answer(text: str, older: Collection[int]) -> Answer:
-    """The answer about a state with these older steps, thinking left out; a `ValueError` says where it is not what was agreed."""
+    """The answer without thinking, for a state with these older steps; `ValueError` says what is wrong with it."""
     try:
         answer = msgspec.json.decode(without_thinking(text).encode(), type=Answer)
     except msgspec.DecodeError as error:
@@ -226,7 +226,7 @@ def _known(workspace: Workspace, keys: Collection[str]) -> dict[str, dict[str, A
 
 
 def labelled(traces: Sequence[Trace], result: Annotation, model: str) -> Iterator[Trace]:
-    """The traces with this model's labels in place of its earlier ones, whichever future they saw; other origins stay."""
+    """The traces with this model's labels in place of its earlier ones, whichever `future` they used; other origins stay."""
     own = {origin_of(model, future) for future in FUTURES}
     for trace in traces:
         kept = [label for label in trace.labels if label.origin not in own]

@@ -1,6 +1,6 @@
 """Feature sets aligned with the rows of a study.
 
-Knows extraction and decisions; computes nothing itself. The workspace caches vectors, so a second request costs no model pass.
+Knows extraction and decisions; computes nothing itself. The workspace caches vectors, so a repeated request needs no model pass.
 Invariant: row `i` of a bank is the state at `decisions.keys[i]`.
 """
 
@@ -28,11 +28,11 @@ from pamer_lab.workspace import Workspace
 
 STATES_MEMORY = 4_000_000_000
 SAY_SECONDS = 10.0
-"""Between two lines of progress."""
+"""Seconds between two progress messages."""
 
 
 def streamed_sentence(size: float) -> str:
-    """What a study says where its states stay in the workspace; `size` in bytes."""
+    """A study's message if its states stay in the workspace; `size` in bytes."""
     return f"{size / 1e9:.3g} GB of states are more than --states-memory: probes read them in parts"
 
 
@@ -45,11 +45,11 @@ class Bank:
     layers: tuple[str, ...]
     poolings: tuple[str, ...]
     vectors: Floats
-    """[layers, poolings, n, width]; no rows where they are in the store."""
+    """[layers, poolings, n, width]; empty if the states are in `stored`."""
     tokens: int
-    """Tokens of all inputs of this bank together."""
+    """Total tokens of this bank's inputs."""
     stored: StoredStates | None = None
-    """Where there are more states than may be in memory: layers x poolings, read in parts."""
+    """Layers x poolings, read in parts; None if the states fit in memory."""
 
     def of(self, layer: str, pooling: str = "last") -> Floats:
         """[n, width]: one layer of all decisions, in memory."""
@@ -59,7 +59,7 @@ class Bank:
         return found
 
     def sets(self, layers: Sequence[str] | None = None, poolings: Sequence[str] | None = None) -> Floats | StoredStates:
-        """Feature sets [layers x poolings, n, width], all of them unless some are named."""
+        """Feature sets [layers x poolings, n, width]; by default all of them."""
         layers, poolings = layers or self.layers, poolings or self.poolings
         if self.stored is not None:
             return self.stored.only([f"{layer}_{pooling}" for layer in layers for pooling in poolings])
@@ -80,9 +80,9 @@ class BankMaker:
     probe_prompt: str = ""
     """Goes before each trace's own system text."""
     memory: int = STATES_MEMORY
-    """Bytes of states that may be in memory; where a call has more, its banks leave them in the store."""
+    """Maximum bytes of states in memory; if a call has more, its banks leave them in the store."""
     costs: list[dict[str, Any]] = field(default_factory=list)
-    """What each call took: tokens computed, cache hits, seconds."""
+    """The cost of each call: tokens computed, cache hits, seconds."""
     _said: float = 0.0
 
     def get(self, context: str, hint: Hint = "none", layers: str | Sequence[str] = "all") -> Bank:
@@ -90,7 +90,7 @@ class BankMaker:
         return self.get_all([(context, hint)], layers)[0]
 
     def get_all(self, pairs: Sequence[tuple[str, Hint]], layers: str | Sequence[str] = "all") -> list[Bank]:
-        """Several contexts and hints in one pass over each trace, so that they share what they have in common."""
+        """Several contexts and hints in one pass over each trace, so that they share common prefixes."""
         points = {trace_id: [t for _, t in group] for trace_id, group in groupby(self.decisions.keys, key=lambda key: key[0])}
         recorded = {trace_id: recorded_of(self.traces[trace_id], self.decisions.history) for trace_id in points}
         requests = [
@@ -126,7 +126,7 @@ class BankMaker:
     def _bank(
         self, found: FeatureSet, store: FeatureStore | None, number: int, step: int, sizes: Sequence[int], context: str, hint: str
     ) -> Bank:
-        """The rows of one pair: a trace's points are there once for each pair, pair after pair."""
+        """The rows of one pair; each trace's points are repeated for every pair, pair after pair."""
         rows: list[int] = []
         start = 0
         for size in sizes:

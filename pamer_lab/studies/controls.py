@@ -1,8 +1,8 @@
-"""Hidden state against what can be seen without a model: the controls of Appendix A.4, shuffled labels, and rules.
+"""Compares hidden states with what can be observed without a model: the controls of Appendix A.4, shuffled labels, and rules.
 
-All rows carry the same splits. The hidden state is read by linear probes on the full context without hint: at its final state, and at the
-layer that validation prefers for the target. Controls are logistic regressions solved exactly (an unfinished control flatters the
-probe), with the same class weights; the strength of the penalty is chosen by validation label loss.
+All rows use the same splits. Linear probes read the hidden state of the full context without hint: the final state, and the layer that
+validation prefers for the target. Controls are logistic regressions trained to convergence (an underfitted control would flatter the
+probe), with the same class weights; the penalty is chosen by validation label loss.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from pamer_lab.trajectory.values import Trace
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 """scikit-learn's C; larger means less penalty."""
 WORDS = 20_000
-"""Most words a TF-IDF control may use."""
+"""Maximum vocabulary size of the TF-IDF control."""
 
 
 def fit_columns(decisions: Decisions, splits: Sequence[Split], features: Floats) -> Floats:
@@ -44,7 +44,7 @@ def fit_columns(decisions: Decisions, splits: Sequence[Split], features: Floats)
 
 
 def fit_text(decisions: Decisions, splits: Sequence[Split], texts: Sequence[str]) -> Floats:
-    """Logits [T, S, n] of a TF-IDF control; words and their weights come from each training split."""
+    """Logits [T, S, n] of a TF-IDF control; vocabulary and weights come from each training split."""
 
     def prepare(train: npt.NDArray[np.bool_]) -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -82,7 +82,7 @@ def _best_fit(columns: Any, y: npt.NDArray[np.bool_], train: npt.NDArray[np.bool
 
 
 RULE_CUT = 0.5
-"""A rule fires or not; nothing is fitted."""
+"""Threshold of a rule, which fires (1) or does not (0); nothing is fitted."""
 
 
 def observable_rows(
@@ -127,7 +127,7 @@ def rule_rows(traces: Mapping[str, Trace], decisions: Decisions, splits: Sequenc
 def hidden_rows(
     decisions: Decisions, splits: Sequence[Split], bank: Bank, *, device: str = "cpu", resamples: int = RESAMPLES
 ) -> tuple[list[Row], dict[str, str]]:
-    """The hidden state at the final state and at each target's preferred layer, with shuffled labels; and those layers."""
+    """Rows for the final hidden state, each target's preferred layer, and shuffled labels; and those layers."""
     fitted = fit_probes(decisions, splits, bank.sets(poolings=["last"]), device=device)
     chosen: dict[str, str] = {
         name: preferred_of(decisions, splits, target, fitted.logits[:, target], bank.layers) for target, name in enumerate(TARGETS)
@@ -150,7 +150,7 @@ def shuffled_row(
     device: str = "cpu",
     resamples: int = RESAMPLES,
 ) -> Row:
-    """The same probes on labels shuffled for each seed: what the protocol finds when there is no signal."""
+    """The same probes on labels shuffled per seed: what the protocol finds when there is no signal."""
     labels = shuffled_labels(decisions, splits, target)
     data = GridData(features, labels[None], decisions.counts[target][None], tuple(splits))
     logits = train_grid(data, "linear", device=device).logits[0, 0]

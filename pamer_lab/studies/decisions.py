@@ -1,9 +1,9 @@
-"""Traces -> the rows of a study: decision points, their questions and their labels; and a seeded sample of them, question by question.
+"""Traces -> the rows of a study: decision points with their questions and labels; and a seeded sample of them, stratified by question.
 
-Decision point 0 is left out (it has no history). Recall counts only where external memory can exist: with full history from decision
-point 3 on, where a block is older than Recent2; with recorded history after the trace's first memory operation. A trace without any label
-of a target is not used for it. One with negatives, or with a model's answers, counts only where it has a label; in one with positives
-alone, every other point is negative, as in the paper. The same seed and corpus give the same sample on any machine.
+Decision point 0 is left out (it has no history). Recall counts only if external memory can exist: with full history from decision
+point 3 on, when a block is older than Recent2; with recorded history after the trace's first memory operation. A trace without any label
+for a target is not used for that target. If a trace has negatives or a model's answers, only its labelled points count; if it has only
+positives, every other point is negative, as in the paper. The same seed and corpus give the same sample on any machine.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.values import Target, Trace
 
 TARGETS: tuple[Target, ...] = ("compression", "recall")
 FIRST = {"compression": 1, "recall": 3}
-"""The first decision point at which each target is asked, where the trace does not record when its memory began."""
+"""The first decision point at which each target counts, unless the trace records when its memory began."""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -38,27 +38,27 @@ class Decisions:
     labels: Bools
     """[T, n], in the order of `TARGETS`."""
     counts: Bools
-    """[T, n]: whether the target is asked at this row."""
+    """[T, n]: whether the row counts for the target."""
     corpus: str
-    """SHA-256 over traces and labels, so that results name what they were computed on."""
+    """SHA-256 of traces and labels, so that results identify their corpus."""
     history: History = "full"
-    """What the states at these points are rebuilt from; `full` where no trace records memory operations."""
+    """The history from which states are rebuilt; `full` if no trace records memory operations."""
     recorded_traces: int = 0
-    """Traces whose memory operations are applied; the others count as full."""
+    """Number of traces whose memory operations are applied; the others use their full history."""
     groups: tuple[str, ...] = ()
-    """What stays in one part of a split, where that is not the question: the source of each row."""
+    """The source of each row, if splits keep sources rather than questions together; otherwise empty."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
     def question_numbers(self) -> npt.NDArray[np.int64]:
-        """[n]: the place of each row's question among all questions."""
+        """[n]: the index of each row's question among all questions, sorted."""
         place = {question: number for number, question in enumerate(sorted(set(self.questions)))}
         return np.array([place[question] for question in self.questions], dtype=np.int64)
 
     def facts(self) -> dict[str, object]:
-        """What a study says about its corpus."""
+        """A study's facts about its corpus."""
         positives = {target: int((self.labels[row] & self.counts[row]).sum()) for row, target in enumerate(TARGETS)}
         asked = {target: int(self.counts[row].sum()) for row, target in enumerate(TARGETS)}
         rebuilt = {"history": self.history, "recorded_traces": self.recorded_traces} if self.history == "recorded" else {}
@@ -74,7 +74,7 @@ class Decisions:
 
 
 def with_origin(traces: Iterable[Trace], origin: str) -> list[Trace]:
-    """The traces with labels of one origin only; where no trace has any, the origins there are."""
+    """The traces with the labels of one origin only; if there are none, the error lists the known origins."""
     known = list(traces)
     kept = [msgspec.structs.replace(trace, labels=tuple(label for label in trace.labels if label.origin == origin)) for trace in known]
     if not any(trace.labels for trace in kept):
@@ -88,7 +88,8 @@ def decisions_of(
 ) -> Decisions:
     """All decision points of the labelled traces; a trace without labels is left out.
 
-    With `sources` (by trace id) equal question ids of two sources are two questions; `by_source` makes splits keep a source together.
+    With `sources` (by trace id), equal question ids of two sources are different questions; with `by_source`, splits keep each source
+    together.
     """
     keys: list[tuple[str, int]] = []
     questions: list[str] = []
@@ -144,7 +145,7 @@ def _refuse_two_futures(traces: Sequence[Trace]) -> None:
 
 
 def _refuse_mixed_hindsight(traces: Sequence[Trace]) -> None:
-    """Hindsight labels say what a rule found, other labels what a source or an annotator meant: never both in one study unasked."""
+    """Refuse to mix origins if one is hindsight: those labels say what a rule found, others what a source or annotator meant."""
     labels = [label for trace in traces for label in trace.labels]
     origins = sorted({label.origin for label in labels})
     if any(map(by_hindsight, labels)) and len(origins) > 1:
@@ -168,7 +169,7 @@ def make_splits(decisions: Decisions, seeds: Sequence[int] = SEEDS) -> tuple[tup
 
 
 def _of_target(trace: Trace, target: Target, first: int) -> dict[int, bool]:
-    """Decision points at which the target is asked, with the answer; two origins that differ count as a need."""
+    """The label of each decision point that counts for the target; if origins disagree, it is positive."""
     own = [label for label in trace.labels if label.target == target]
     given: dict[int, bool] = {}
     for label in own:
@@ -179,9 +180,9 @@ def _of_target(trace: Trace, target: Target, first: int) -> dict[int, bool]:
 
 
 def sample(decisions: Decisions, count: int, seed: int = 0) -> Decisions:
-    """About `count` decision points; zero, or more than there are, keeps all."""
+    """A sample of about `count` decision points; a `count` of zero, or of more than there are, keeps all."""
     if count < 0:
-        raise InputError(f"a sample has at least one decision point, not {count}")
+        raise InputError(f"the size of a sample must be positive, or 0 for all decision points, not {count}")
     if not count or count >= len(decisions):
         return decisions
     rows = sample_rows(decisions, count, seed)
@@ -202,18 +203,18 @@ def sample_rows(decisions: Decisions, count: int, seed: int = 0) -> list[int]:
         of_question[question].append(row)
     chosen: list[int] = []
     for question, quota in _quotas({name: len(rows) for name, rows in of_question.items()}, count).items():
-        rows = sorted(of_question[question], key=lambda row: (_stratum(decisions, row), _lot(seed, *decisions.keys[row])))
-        start = _lot(seed, question, -1)
+        rows = sorted(of_question[question], key=lambda row: (_stratum(decisions, row), lot(seed, *decisions.keys[row])))
+        start = lot(seed, question, -1)
         chosen += [rows[int((number + start) * len(rows) / quota)] for number in range(quota)]
     return sorted(chosen)
 
 
 def _quotas(sizes: dict[str, int], count: int) -> dict[str, int]:
-    """Points per question: its share of all, the largest remainders rounded up, at least one each."""
+    """Points per question, in proportion to its size: at least one each, the largest remainders rounded up."""
     total = sum(sizes.values())
     exact = {name: count * size / total for name, size in sizes.items()}
     quotas = {name: max(1, int(share)) for name, share in exact.items()}
-    # By what a question still lacks: one whose single point is in the sample has more than its share, and no second point to give.
+    # By remaining deficit: a question whose only point is in the sample is above its share and has no second point.
     for name in sorted(exact, key=lambda name: (quotas[name] - exact[name], name)):
         if sum(quotas.values()) >= count:
             break
@@ -222,10 +223,11 @@ def _quotas(sizes: dict[str, int], count: int) -> dict[str, int]:
 
 
 def _stratum(decisions: Decisions, row: int) -> tuple[int, ...]:
-    """Rows that the labels cannot tell apart."""
+    """The stratum of a row: its labels and the targets it counts for."""
     return tuple(int(value) for value in (*decisions.labels[:, row], *decisions.counts[:, row]))
 
 
-def _lot(seed: int, name: str, t: int) -> float:
-    digest = hashlib.sha256(f"{seed}/{name}/{t}".encode()).digest()
+def lot(*parts: str | int) -> float:
+    """A number in [0, 1) that depends only on the arguments."""
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

@@ -1,8 +1,8 @@
-"""Teachers, students and their tables: capacity x hint, Full Context reference, distillation, the heads we ship, and tests of heads.
+"""Teachers, students and their tables: capacity x hint, Full Context reference, distillation, packaged heads, and tests of heads.
 
 The teacher is the Full Context MLP with faithful hint; a student reads a compact context and learns from labels and from the teacher of
-its own seed.
-Invariant: the teacher is used in training only, and a student's thresholds come from its own validation rows.
+the same seed.
+Invariant: the teacher is used only in training, and a student's thresholds come from its own validation rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class Fitted:
     features: Floats | States
     """[1, n, d]"""
     grid: GridResult
-    """With one feature set."""
+    """Result for this one feature set."""
 
     @property
     def logits(self) -> Floats:
@@ -107,7 +107,7 @@ def capacity_rows(lab: Lab, banks: Mapping[str, Bank], layers: Mapping[str, str]
 
 
 def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted | None, words: str) -> tuple[list[Row], list[Row], Fitted]:
-    """A compact context with and without distillation: rows, paired comparisons, and the students; without a teacher the plain ones."""
+    """A compact context with and without distillation: rows, paired comparisons, and the students; without a teacher, only plain probes."""
     plain = lab.fit(words, bank, layer, "mlp")
     if teacher is None:
         return lab.rows(plain, context=bank.context, hint=bank.hint, capacity="mlp"), [], plain
@@ -119,9 +119,9 @@ def student_rows(lab: Lab, bank: Bank, layer: str, teacher: Fitted | None, words
 
 
 def stability_of(lab: Lab, heads: HeadSet, features: Floats | States, target: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Per decision what the heads say and how far it is from flipping; and a summary of those margins.
+    """For each decision, the heads' votes and how far they are from flipping; and a summary of these margins.
 
-    A decision is a training row of most heads. `test_votes` has each head's own test rows only.
+    Most heads were trained on any given decision; `test_votes` uses only each head's own test rows.
     """
     logits = _logits(heads, features)  # [n, heads]
     rows = []
@@ -150,7 +150,7 @@ def _logits(heads: HeadSet, features: Floats | States) -> Floats:
 
 
 def _test_votes(lab: Lab, margins: Floats, target: int) -> dict[str, Any]:
-    """`margins` [n, heads] at the rows that each head was tested on."""
+    """A summary of `margins` [n, heads] over each head's test rows."""
     own = np.concatenate([margins[split.rows(TEST) & lab.decisions.counts[target], number] for number, split in enumerate(lab.splits)])
     flipped = {str(shift): float((own <= shift).mean()) for shift in SHIFTS}
     return {"n": len(own), "median_margin": float(np.median(own)), "that_a_shift_can_flip": flipped}
@@ -178,7 +178,7 @@ def make_heads(
 
 
 def test_of(heads: HeadSet, decisions: Decisions, features: Floats, *, vote: int = 3, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """How the heads do at labelled decisions [n, d]; `seeds` are the heads, `vote` is what a majority of them says."""
+    """Performance of the heads on labelled decisions [n, d]. In the result, `seeds` are the heads and `vote` is their joint decision."""
     target = TARGETS.index(heads.target)
     asked = decisions.counts[target]
     labels, questions = decisions.labels[target][asked], decisions.question_numbers[asked]
@@ -204,7 +204,7 @@ def test_of(heads: HeadSet, decisions: Decisions, features: Floats, *, vote: int
 
 
 def by_group(decisions: Decisions, target: int) -> dict[str, dict[str, int]]:
-    """Labelled decisions and positives of each source."""
+    """Labelled decisions and positives of each source, or of each question if splits do not keep sources together."""
     groups = np.array(decisions.groups or decisions.questions)
     asked, labels = decisions.counts[target], decisions.labels[target]
     return {

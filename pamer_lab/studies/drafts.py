@@ -1,6 +1,6 @@
-"""Fits Probing-RAG's probe: the frozen model drafts the next action at labelled decision points, and the probe learns which needed memory.
+"""Fits Probing-RAG's probe: the frozen model drafts the next action at labelled decision points; the probe learns which need memory.
 
-The recall gate drafts in the same way (`drafted`). Labels are those of the target `recall` in the traces, whatever their origin.
+The recall gate uses the same drafts (`drafted`). Labels are the traces' `recall` labels, whatever their origin.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,26 +18,26 @@ from pamer_lab.studies.decisions import TARGETS, decisions_of
 from pamer_lab.trajectory.values import Trace
 
 DRAFT_TOKENS = 16
-"""Tokens of a draft."""
+"""Maximum length of a draft, in tokens."""
 DRAFT_CHARACTERS = 1_500
-"""Characters of task and recent blocks, their last ones, that a draft is written from."""
+"""Characters of task and recent blocks from which a draft is written; the last ones are used."""
 RETAINED = 2
 """Newest complete blocks that a draft is written from when a probe is fitted, as in the controller."""
 
 SEED = 0
 MOST = 60
-"""Points of each class that are drafted: a draft takes about as long as reading its few hundred tokens."""
+"""Maximum number of drafted points per class: a draft takes about as long as reading its few hundred tokens."""
 
 
 def drafted(model: FrozenModel, text: str, layers: list[int]) -> tuple[States, ChatUsage]:
-    """States of the model's draft of what comes after task and recent blocks."""
+    """States of the model's draft of the next action, given task and recent blocks."""
     return drafted_states(model, next_action(text), DRAFT_TOKENS, layers)
 
 
 def fit_draft_probe(
     traces: Iterable[Trace], model: FrozenModel, source: str, progress: Callable[[int, int], None] = lambda done, count: None
 ) -> DraftProbe:
-    """The probe for one model, fitted on points of the traces that say whether recall was needed."""
+    """The probe for one model, fitted on decision points with recall labels."""
     known = {trace.trace_id: trace for trace in traces}
     decisions = decisions_of(known.values())
     row = TARGETS.index("recall")
@@ -56,7 +56,7 @@ def fit_draft_probe(
 
 
 def balanced(counts: npt.NDArray[np.bool_], labels: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Places of as many points of either class, drawn with a fixed seed; Probing-RAG balances its classes so."""
+    """Positions of equally many points of each class, drawn with a fixed seed; Probing-RAG also balances its classes."""
     chance = np.random.default_rng(SEED)
     classes = [np.flatnonzero(counts & labels), np.flatnonzero(counts & ~labels)]
     size = min(MOST, *(len(places) for places in classes))

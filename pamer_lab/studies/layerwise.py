@@ -1,6 +1,6 @@
 """The layerwise study: one linear probe per layer, pooling, target and seed, trained as one grid (Appendix A.5).
 
-In addition, on last-token states, the same probes on shuffled labels (`kind` is `shuffled`): what the protocol finds at a layer
+In addition, the same probes on last-token states with shuffled labels (`kind` is `shuffled`): what the protocol finds at a layer
 without any signal.
 """
 
@@ -52,7 +52,7 @@ def layerwise(decisions: Decisions, splits: Sequence[Split], bank: Bank, *, devi
 def shuffled_labels(decisions: Decisions, splits: Sequence[Split], target: int) -> Bools:
     """Labels [S, n] of a target, shuffled for each seed among the labelled decisions of each split.
 
-    Every part keeps its number of positives: a control differs from the probe in what the labels say, not in how many there are.
+    Every part keeps its number of positives, so the control differs from the probe only in the assignment of labels.
     """
     labels = np.repeat(decisions.labels[target][None], len(splits), 0)
     for number, split in enumerate(splits):

@@ -2,7 +2,7 @@
 
 The rules are triggers that agents use in practice. `similar queries`: three similar ones among the last ten. `short results`: four in a
 row. `visited again`: the newest opened page or document was opened before.
-Invariant: only messages before the decision enter, and rows follow `Decisions.keys`.
+Invariant: only messages before the decision are used, and rows follow `Decisions.keys`.
 """
 
 import re
@@ -41,13 +41,13 @@ class Observables:
     turn: Floats
     """[n]: the decision point."""
     tools: tuple[str, ...]
-    """[n]: the tool called last; empty where the last action called none."""
+    """[n]: the tool called last; empty if the last action called none."""
     actions: tuple[str, ...]
-    """[n]: what kind of action was last."""
+    """[n]: the type of the last action."""
 
 
 def observe(traces: Mapping[str, Trace], decisions: Decisions, tokens: MessageTokens) -> Observables:
-    """Look at every decision point once."""
+    """The observables of all decision points."""
     lengths: dict[str, list[int]] = {}
     for trace_id in dict.fromkeys(trace_id for trace_id, _ in decisions.keys):
         trace, recorded = traces[trace_id], recorded_of(traces[trace_id], decisions.history)
@@ -67,7 +67,7 @@ def observe(traces: Mapping[str, Trace], decisions: Decisions, tokens: MessageTo
 
 
 def action_type(message: Message) -> str:
-    """Kind of an assistant message: `answer` without calls, else the family of its last call, `several` for many calls."""
+    """Type of an assistant message: `answer` without calls, else the family of its last call, with `several` for more than one."""
     if not message.tool_calls:
         return "answer"
     words = {word.lower() for word in _WORD.findall(message.tool_calls[-1].name)}
@@ -100,7 +100,7 @@ def recent2_embeddings(traces: Mapping[str, Trace], decisions: Decisions, embedd
 
 
 def _recent2(traces: Mapping[str, Trace], decisions: Decisions) -> list[tuple[Message, ...]]:
-    """Recent2 at every row, of the history that the decisions are about."""
+    """Recent2 at every row, from the history that the decisions refer to."""
     pieces = {trace_id: cut(traces[trace_id].messages) for trace_id, _ in decisions.keys}
     recorded = {trace_id: recorded_of(traces[trace_id], decisions.history) for trace_id in pieces}
     rows = []
@@ -121,10 +121,10 @@ def _last_action(trace: Trace, t: int) -> Message:
 RULES = ("three similar queries in ten", "four short results in a row", "a URL visited again")
 
 SIMILAR = 0.5
-"""Two queries are similar when they share at least this part of their words (Jaccard)."""
+"""Minimum Jaccard similarity of the words of two similar queries."""
 QUERIES_SEEN, QUERIES_ALIKE = 10, 3
 SHORT_CHARACTERS = 200
-"""A result shorter than this is short."""
+"""Results with fewer characters are short."""
 SHORT_IN_A_ROW = 4
 QUERY_KEYS = ("query", "q", "queries", "search", "search_query", "keywords", "pattern")
 PLACE_KEYS = ("url", "uri", "href", "docid", "doc_id", "document_id", "document", "page", "path", "file", "file_path")

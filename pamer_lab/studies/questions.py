@@ -1,8 +1,8 @@
-"""What an annotator is asked: the task and the steps before a decision point, as plain text; on request the action that came next.
+"""What an annotator is asked: the task and the steps before a decision point as plain text and, on request, the next action.
 
-Knows traces and blocks, nothing of models, answers or storage. Invariant: nothing from the decision point on is shown, or the next
-action alone; recorded text is indented, holds no control token of a chat format and begins no line as one of our headings does, so
-that a trace cannot speak in place of the one who asks.
+Knows traces and blocks, but no models, answers or storage. Invariant: nothing from the decision point on is shown, except the next
+action on request; recorded text is indented, contains no chat control tokens and starts no line like one of our headings, so that a trace
+cannot impersonate the question.
 """
 
 import re
@@ -18,10 +18,9 @@ from pamer_lab.trajectory.values import Message, Trace
 
 RUBRIC = (Path(__file__).parent / "rubric.txt").read_text(encoding="utf-8")
 RUBRIC_RECORDED = (Path(__file__).parent / "rubric_recorded.txt").read_text(encoding="utf-8")
-"""For traces that record what the agent had in its context."""
+"""Rubric for traces that record what the agent had in its context."""
 Future = Literal["none", "action"]
-"""`none`: the annotator sees what the agent saw, no more. `action`: it also sees the action that was recorded next, as the
-paper's annotator did."""
+"""`none`: the annotator sees only what the agent saw. `action`: it also sees the next recorded action, as the paper's annotator did."""
 FUTURES: tuple[Future, ...] = get_args(Future)
 CAUSAL = "You do not see that action; judge the state."
 INFORMED = """You also see that action, under [next action]:
@@ -29,9 +28,9 @@ take it as evidence of what the state needed. Judge the state, not how good the 
 RETAINED = 2
 """Newest steps that count as active."""
 MESSAGE_CHARACTERS = 6_000
-"""A longer message keeps its beginning and end."""
+"""Longer messages keep only their beginning and end."""
 HISTORY_CHARACTERS = 60_000
-"""A longer history leaves out its oldest steps, but says which."""
+"""Longer histories leave out their oldest steps and say which."""
 CHARACTERS_PER_TOKEN = 3
 """Fewer than the four of plain English, because traces are full of JSON and addresses."""
 INDENT = "  "
@@ -42,7 +41,7 @@ _HEADING = re.compile(r"^(\s*)\[(?=steps?\b|next action\b|in place\b)", re.IGNOR
 
 
 def history_limit(window: int, answer_tokens: int) -> int:
-    """Characters of history that a model with this window (in tokens) can be shown along with the rubric and its answer."""
+    """Characters of history that fit a model's window (in tokens) along with the rubric and its answer."""
     return max(0, min(HISTORY_CHARACTERS, (window - answer_tokens) * CHARACTERS_PER_TOKEN - len(RUBRIC_RECORDED)))
 
 
@@ -53,9 +52,9 @@ class Questions:
     trace: Trace
     future: Future = "none"
     recorded: Recorded | None = None
-    """The memory operations to apply; None: the two newest steps are active, and the older ones lie in memory."""
+    """The memory operations to apply; None: the two newest steps are active, and the older ones are in memory."""
     characters: int = HISTORY_CHARACTERS
-    """Most characters of history in one question."""
+    """Maximum number of characters of history in one question."""
 
     @cached_property
     def pieces(self) -> Cut:
@@ -67,7 +66,7 @@ class Questions:
         return text if self.future == "none" else text.replace(CAUSAL, INFORMED)
 
     def older(self, t: int) -> tuple[int, ...]:
-        """The steps before a decision point that are not in the agent's context: those that recall may name."""
+        """The steps before a decision point that are no longer in the agent's context, which recall may name."""
         if self.recorded is None:
             return tuple(range(max(0, t - RETAINED)))
         gone = self.recorded.gone(self.pieces.blocks[t].start)
@@ -96,7 +95,7 @@ class Questions:
 
 
 def _plain(messages: Sequence[Message]) -> str:
-    """Messages with their role above them and their text indented; calls as name and arguments."""
+    """Messages as a role line followed by indented text; calls as name and arguments."""
     lines: list[str] = []
     for message in messages:
         calls = "".join(f"\ncall {call.name} {call.arguments}" for call in message.tool_calls)

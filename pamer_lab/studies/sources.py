@@ -1,7 +1,7 @@
-"""Where traces come from, for splits that keep all traces of one repository together.
+"""The sources of traces, for splits that keep all traces of one repository together.
 
-A table says it (CSV with the columns `file` and `repository`; `file` is the end of a trace's path, several parts of it where names
-repeat); without one, a trace's source is the folder its file is in.
+They come from a table (CSV with the columns `file` and `repository`; `file` is the end of a trace's path, with several parts if names
+repeat); without one, a trace's source is the folder of its file.
 """
 
 import csv
@@ -14,7 +14,7 @@ from pamer_lab.trajectory.values import Trace
 
 
 def sources_of(traces: Sequence[Trace], table: Path | None = None) -> dict[str, str]:
-    """Trace id -> source; a trace that the table does not name is refused."""
+    """Trace id -> source; `InputError` for a trace that is not in the table."""
     known = read_sources(table) if table is not None else None
     return {trace.trace_id: _source(trace, known, table) for trace in traces}
 

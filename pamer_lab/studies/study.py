@@ -1,7 +1,7 @@
-"""Named studies: what a command computed, kept in the workspace as rows with the command that reproduces them.
+"""Named studies: a command's results, stored in the workspace with the command that reproduces them.
 
-On disk: table `studies`, one row per study, results as JSON. A study's id is a hash of its kind, its corpus and
-its settings, so that the same study run again replaces itself and is not listed twice.
+On disk: table `studies`, one row per study, results as JSON. A study's id is a hash of its kind, model, corpus and
+settings, so that running the same study again replaces it instead of listing it twice.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from pamer_lab.storage.files import write_whole
 from pamer_lab.workspace import Workspace
 
 Kind = Literal["train", "layerwise", "controls", "compact"]
-"""`train`: capacity x hint, distillation and heads. `layerwise`: layers x poolings. `controls`: hidden state against what can be
-seen without a model. `compact`: the compact-context conditions."""
+"""`train`: capacity x hint, distillation and heads. `layerwise`: layers x poolings. `controls`: hidden states compared with
+what can be observed without a model. `compact`: the compact-context conditions."""
 
 ALL = "@workspace"
-"""Where traces are named: all labelled ones of the workspace."""
+"""Used in place of trace names: all labelled traces of the workspace."""
 
 MOST_BYTES = 200_000_000
-"""Of a study's file."""
+"""Maximum size of a study's file, in bytes."""
 
 STUDIES = TableSpec(
     name="studies",
@@ -54,7 +54,7 @@ class Study:
     kind: Kind
     name: str
     command: str
-    """The command line that gives these rows again."""
+    """The command line that reproduces these rows."""
     model: str
     corpus: dict[str, Any]
     """`Decisions.facts()`."""
@@ -64,7 +64,7 @@ class Study:
     notes: dict[str, Any] = field(default_factory=dict)
     """Chosen layers, split checks, costs."""
     decisions: list[dict[str, Any]] = field(default_factory=list)
-    """Where heads were made: what they say at each decision point, and how far that is from flipping."""
+    """`train`: the heads' votes at each decision point and how far they are from flipping. `compact`: the evaluated points with labels."""
     created: str = ""
 
     @property
@@ -107,7 +107,7 @@ def list_studies(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def load_study(workspace: Workspace, study_id: str) -> Study:
-    """One study; an unknown id is answered with what to do."""
+    """One study; the error for an unknown id says what to do."""
     known = workspace.path.exists() and workspace.database.exists(STUDIES)
     found = workspace.database.rows(STUDIES, where=equals("study_id", study_id)) if known else []
     if not found:
@@ -116,7 +116,7 @@ def load_study(workspace: Workspace, study_id: str) -> Study:
 
 
 def write_study(study: Study, path: Path) -> None:
-    """A study as a JSON file, numbers rounded to six places so that files of equal runs are equal."""
+    """Write a study as a JSON file, with numbers rounded to six places so that equal runs give equal files."""
     write_whole(path, (json.dumps(_rounded(study.to_json()), indent=1) + "\n").encode(), parents=True)
 
 

@@ -1,7 +1,7 @@
-"""Logits of all seeds -> one row of a table, the same shape for probes, controls and rules.
+"""Logits of all seeds -> one row of a table, in the same form for probes, controls and rules.
 
-A row's `mean`, `sd`, `seeds` and `interval` are those of AUROC, the primary metric; `metrics` has all of them. `n` is the number of
-labelled decisions in the corpus, `test_n` those of each seed's test set, `margins` the test scores (`margins.py`).
+A row's `mean`, `sd`, `seeds` and `interval` are those of AUROC, the primary metric; `metrics` has all metrics. `n` is the number of
+labelled decisions in the corpus, `test_n` the number in each seed's test set, `margins` the test scores (`margins.py`).
 Invariant: thresholds come from validation rows, numbers from test rows, and every row of a study uses the same splits.
 """
 
@@ -30,7 +30,7 @@ def make_row(
     threshold: float | None = None,
     resamples: int = RESAMPLES,
 ) -> Row:
-    """A row from logits [S, n]; `labels` [S, n] replace the corpus' own, `threshold` is the cut of a rule."""
+    """A row from logits [S, n]; `labels` [S, n] replace those of the corpus, `threshold` is a fixed threshold for rules."""
     asked, questions = decisions.counts[target], decisions.question_numbers
     y = decisions.labels[target][None].repeat(len(splits), 0) if labels is None else labels
     cuts = thresholds_of(decisions, splits, target, logits, y) if threshold is None else np.full(len(splits), threshold)
@@ -58,14 +58,14 @@ def make_row(
 def thresholds_of(
     decisions: Decisions, splits: Sequence[Split], target: int, logits: npt.NDArray[Any], labels: Bools | None = None
 ) -> npt.NDArray[np.float64]:
-    """[..., S, n] -> [..., S]: each seed's threshold by validation F1, on the logit scale."""
+    """[..., S, n] -> [..., S]: each seed's threshold with the best validation F1, on the logit scale."""
     return _on_validation(best_thresholds, decisions, splits, target, logits, labels)
 
 
 def validation_auroc(
     decisions: Decisions, splits: Sequence[Split], target: int, logits: npt.NDArray[Any], labels: Bools | None = None
 ) -> npt.NDArray[np.float64]:
-    """[..., S, n] -> [..., S]: what layers are chosen by."""
+    """[..., S, n] -> [..., S]: the criterion for choosing layers."""
     return _on_validation(auroc, decisions, splits, target, logits, labels)
 
 
@@ -86,7 +86,7 @@ def _on_validation(
 
 
 def compare(first: Row, second: Row, metric: str = "auroc") -> Row:
-    """A paired comparison of two rows of one target: mean difference over seeds and its exact sign-flip p."""
+    """A paired comparison of two rows of the same target: mean difference over seeds and its exact sign-flip p."""
     values = [row["metrics"][metric]["seeds"] for row in (first, second)]
     differences = [float(one - other) for one, other in zip(*values, strict=True)]
     return {

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pamer_lab.arena.agents import AgentError
@@ -21,7 +20,7 @@ from pamer_lab.arena.episode import (
 from pamer_lab.arena.opening import open_episode
 from pamer_lab.arena.plan import Plan
 from pamer_lab.arena.reader import Reader
-from pamer_lab.arena.results import left_at, pairs, paths, sign_flip_exact, table, wilson
+from pamer_lab.arena.results import left_at, pairs, paths, table
 from pamer_lab.arena.running import play_arena
 from pamer_lab.arena.store import EPISODES, ArenaStore
 from pamer_lab.arena.world import Level, Task
@@ -30,7 +29,6 @@ from pamer_lab.factory import Factory
 from pamer_lab.models.profiles import load_profile
 from pamer_lab.policies.registry import parse_policy
 from pamer_lab.prices import DEFAULT, find_prices
-from pamer_lab.probes.metrics import sign_flip
 from pamer_lab.report.bundle import tables
 from pamer_lab.report.config import ArenaSection, ReportConfig
 from pamer_lab.report.making import make
@@ -147,6 +145,16 @@ def test_an_arena_is_played_stopped_continued_and_opened_in_replay(tmp_path: Pat
         open_episode(workspace, info.arena_id, 77, "base")
 
 
+def test_an_arena_is_free_again_as_soon_as_its_block_ends(tmp_path: Path) -> None:
+    store = ArenaStore(Workspace(tmp_path))
+    (store.folder / "w-1").mkdir(parents=True)
+    lock = store.lock("w-1")
+    with lock, pytest.raises(InputError, match="another process"):
+        store.lock("w-1")
+    with store.lock("w-1"):
+        pass
+
+
 def test_a_policy_that_replays_recorded_calls_cannot_play() -> None:
     with pytest.raises(InputError):
         Plan(policies=("acm",)).named()
@@ -160,20 +168,6 @@ def test_tables_and_pairs_have_the_contracts_keys(factory: Factory) -> None:
     assert all(wanted <= row.keys() for row in rows.values()) and rows["base"]["vs_base_pct"] == 0
     found = pairs(episodes, DEFAULT)
     assert {row["policy"] for row in found} == {"sliding-window:2", "oracle"} and all(row["n"] == 1 and row["p"] == 1.0 for row in found)
-
-
-def test_the_exact_test_equals_the_enumeration_of_all_sign_patterns() -> None:
-    draw = np.random.default_rng(3)
-    for size in (1, 2, 5, 11):
-        for differences in (draw.integers(-1, 2, size).astype(float), draw.normal(0.3, 1, size), draw.integers(-9000, 20000, size) * 1.0):
-            assert sign_flip_exact(differences) == pytest.approx(sign_flip(list(differences)), abs=2e-3)
-    assert sign_flip_exact(np.ones(100)) == pytest.approx(2.0**-99)
-    assert sign_flip_exact(np.zeros(4)) == 1.0
-
-
-def test_wilsons_interval_is_within_bounds() -> None:
-    assert wilson(0, 10)[0] == 0.0 and wilson(10, 10)[1] == pytest.approx(1.0) and wilson(10, 10)[1] <= 1.0
-    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)
 
 
 def test_a_share_file_has_an_arenas_results(tmp_path: Path) -> None:

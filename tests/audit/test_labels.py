@@ -3,6 +3,7 @@
 import pytest
 
 from pamer_lab.audit.labels import LabelReview, agreement, all_reviews, current, sample, save
+from pamer_lab.audit.tables import NAME_CHARACTERS
 from pamer_lab.errors import InputError
 from pamer_lab.trajectory.values import Label
 from pamer_lab.workspace import Workspace
@@ -38,3 +39,9 @@ def test_a_review_of_a_label_that_changed_does_not_count() -> None:
 def test_a_review_needs_a_name(workspace: Workspace) -> None:
     with pytest.raises(InputError):
         save(workspace.database, review("t-1", True, True, "  "))
+
+
+def test_a_label_review_has_the_same_limits_as_any_review(workspace: Workspace) -> None:
+    with pytest.raises(InputError, match="name is longer"):
+        save(workspace.database, review("t-1", True, True, "A" * (NAME_CHARACTERS + 1)))
+    assert all_reviews(workspace.database) == []

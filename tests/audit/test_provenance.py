@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from pamer_lab.audit import AuditStore
 from pamer_lab.audit.provenance import Provenance
+from pamer_lab.errors import StorageError
 from pamer_lab.memory import MemoryStore
 from pamer_lab.memory.schema import BLOCKS
 from pamer_lab.runs.engine import ReplayOptions, replay
@@ -63,3 +64,16 @@ def test_a_block_that_is_missing_or_damaged_in_the_archive_is_not_called_equal(c
     store.database.delete(BLOCKS, equals("raw_hash", name))
     gone = known.step(number)
     assert gone.check == "not archived" and f"clue number {number}" in gone.text
+
+
+def test_a_fault_whose_message_says_missing_does_not_make_an_archived_block_missing(
+    case: tuple[MemoryStore, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, row = case
+    known = looked_up(store, row)
+
+    def fault(*_: object) -> None:
+        raise StorageError("a data file is missing")
+
+    monkeypatch.setattr(MemoryStore, "raw_blocks", fault)
+    assert known.step(row["near_misses"][0]["step"]).check == "damaged"

@@ -13,7 +13,7 @@ from pamer_lab.errors import StorageError
 from pamer_lab.factory import Parts
 from pamer_lab.live.asgi import CLIENT_LEFT
 from pamer_lab.live.fake_upstream import FakeUpstream
-from pamer_lab.live.logs import Logs
+from pamer_lab.live.logs import GrownError, Logs
 from pamer_lab.live.policy import Workshop
 from pamer_lab.live.summary import summary
 from tests.live.conftest import KEY, PARTS, PATHS, PATIENCE, Agent, Bench, chat, wait
@@ -237,3 +237,25 @@ def test_a_full_disk_costs_the_client_nothing_and_loses_nothing(
 
 def _no_space(*_: object) -> int:
     raise StorageError("No space left on device")
+
+
+def test_an_edit_waits_while_other_processes_keep_adding_to_the_record(
+    started: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = started("sliding-window:2", gate=False)
+    agent = Agent(bench)
+    for _ in range(4):
+        agent.step()
+
+    def grown(*_: object) -> int:
+        raise GrownError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Logs, "append", grown)
+        body = agent.body
+        agent.step()
+        assert bench.got[-1].body == body and "could not be written" in bench.rows[-1]["fallback"]
+    agent.step()
+    assert bench.rows[-1]["sent"] == "edited"
+    record, _ = Logs(bench.workspace.path).read(bench.record.session)
+    assert record is not None and [asked.t for asked in record.asked] == list(range(6)) and len(record.answers) == 6

@@ -70,6 +70,29 @@ def test_a_planted_announcement_makes_no_page_send_anything(url: str, started: C
         assert running_proxies(bench.workspace) == [own]
 
 
+def test_an_announcement_is_private_and_replaces_an_older_one_at_once(started: Callable[..., Bench]) -> None:
+    bench = started("base")
+    folder = bench.workspace.path / "live" / "proxies"
+    folder.mkdir(mode=0o700)
+    path = folder / f"{os.getpid()}-9.json"
+    path.write_bytes(b"older")
+    with path.open("rb") as reader, announced(bench.workspace, bench.live, 9) as own:
+        assert reader.read() == b"older" and running_proxies(bench.workspace) == [own]
+        assert [oct(place.stat().st_mode & 0o777) for place in (folder, *folder.iterdir())] == ["0o700", "0o600"]
+    assert not path.exists()
+
+
+def test_an_announcement_that_cannot_be_read_stays(started: Callable[..., Bench]) -> None:
+    bench = started("base")
+    with announced(bench.workspace, bench.live, 9) as own:
+        (path,) = (bench.workspace.path / "live" / "proxies").iterdir()
+        body = path.read_bytes()
+        path.write_bytes(body[:20])
+        assert running_proxies(bench.workspace) == [] and path.exists()
+        path.write_bytes(body)
+        assert running_proxies(bench.workspace) == [own]
+
+
 def test_files_that_are_no_sessions_are_not_listed(started: Callable[..., Bench]) -> None:
     bench = started("base")
     Agent(bench, x_session_id="mine").step()

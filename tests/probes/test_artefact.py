@@ -38,6 +38,15 @@ def test_saved_heads_come_back_the_same(tmp_path: Path, capacity: str) -> None:
     assert after.stack.capacity == capacity
 
 
+def test_heads_that_cannot_reach_the_disk_leave_the_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = heads().save(tmp_path / "heads")
+    sha256 = HeadSet.load(older).sha256
+    monkeypatch.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+    with pytest.raises(InputError, match="Input/output error"):
+        heads("linear").save(older)
+    assert HeadSet.load(older).sha256 == sha256
+
+
 def test_the_numpy_readout_is_the_torch_readout() -> None:
     import torch
 

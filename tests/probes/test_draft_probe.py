@@ -53,6 +53,15 @@ def test_points_are_balanced_and_the_draw_is_the_same_each_time() -> None:
     assert chosen.tolist() == balanced(counts, labels).tolist()
 
 
+def test_a_probe_that_is_fitted_again_replaces_the_older_one_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.json"
+    PROBE.write(path)
+    before = path.read_bytes()
+    with path.open("rb") as reader:
+        msgspec.structs.replace(PROBE, fingerprint="g").write(path)
+        assert reader.read() == before != path.read_bytes()
+
+
 def test_a_probe_comes_back_from_its_file_and_the_workspace_comes_first(tmp_path: Path) -> None:
     assert "tiny" in why_no_probe("tiny", tmp_path)
     with pytest.raises(InputError, match="fit-probing-rag"):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from pamer_lab.probes.metrics import Scored, auprc, auroc, best_thresholds, f1, logit_gap, sign_flip, summarise
+from pamer_lab.probes import metrics
+from pamer_lab.probes.metrics import Scored, auprc, auroc, best_thresholds, f1, logit_gap, sign_flip, summarise, wilson
 
 cases = st.integers(2, 60).flatmap(
     lambda n: st.tuples(
@@ -169,3 +170,22 @@ def test_the_sign_flip_p_is_the_enumerated_share_and_never_below_its_floor(value
     )
     assert sign_flip([value / 100 for value in values]) == count / 2 ** len(values)
     assert sign_flip([float(value) for value in values]) >= 2 / 2 ** len(values)
+
+
+def test_the_sign_flip_p_of_many_differences_equals_the_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(3)
+    drawn = [
+        differences
+        for size in (1, 2, 5, 11)
+        for differences in (draw.integers(-1, 2, size).astype(float), draw.normal(0.3, 1, size), draw.integers(-9000, 20000, size) * 1.0)
+    ]
+    enumerated = [sign_flip(differences) for differences in drawn]
+    monkeypatch.setattr(metrics, "MOST_DIFFERENCES", 0)
+    assert [sign_flip(differences) for differences in drawn] == pytest.approx(enumerated, abs=2e-3)
+    assert sign_flip(np.ones(100)) == pytest.approx(2.0**-99)
+    assert sign_flip(np.zeros(4)) == 1.0
+
+
+def test_wilsons_interval_is_within_bounds() -> None:
+    assert wilson(0, 10)[0] == 0.0 and wilson(10, 10)[1] == pytest.approx(1.0) and wilson(10, 10)[1] <= 1.0
+    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)

@@ -19,6 +19,12 @@ def test_a_known_key_is_replaced_and_a_new_one_added(tmp_path: Path) -> None:
     assert database.rows(SPEC, where=equals("name", "c")) == [{"name": "c", "value": 4}]
 
 
+def test_reading_a_table_that_is_not_there_finds_nothing_and_makes_nothing(tmp_path: Path) -> None:
+    database = Database(tmp_path)
+    assert database.page(SPEC, ["name"], 0, 5) == database.rows(SPEC) == [] and database.count(SPEC) == 0
+    assert not database.exists(SPEC)
+
+
 def _write_twenty(folder: Path, worker: int) -> None:
     database = Database(folder)
     for number in range(20):

@@ -155,7 +155,7 @@ def test_the_seed_decides_and_a_large_sample_is_everything() -> None:
     assert sample(whole, 100, 1).keys != sample(whole, 100, 2).keys
     assert sample(whole, 0) is whole
     assert sample(whole, 10_000) is whole
-    with pytest.raises(InputError, match=r"-1\b"):
+    with pytest.raises(InputError, match=r"0 for all decision points, not -1\b"):
         sample(whole, -1)
 
 

@@ -1,7 +1,7 @@
-"""What a study would read and take, before a model is loaded: from token counts, at the pace of this machine (`features/pace.py`).
+"""Estimates a study's tokens and duration from token counts and the speed of this machine (`features/pace.py`).
 
-`estimate` needs neither model nor texts. A `Forecast` is exact in its tokens: it is made when the texts are known and compared with
-what was computed when the study is done.
+`estimate` needs neither model nor texts. A `Forecast` has exact token counts: it is made once the texts are known, and compared with
+what was actually computed when the study is done.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from pamer_lab.trajectory.values import Message, Trace
 from pamer_lab.workspace import Workspace
 
 BLOCKS = 24
-"""Blocks of the made-up trace on which conditions show how much they read; more than any of them takes."""
+"""Blocks of the synthetic trace on which conditions show how much they read; more than any condition selects."""
 BLOCK_TOKENS = 4_096
-"""Tokens of each, so that the paper's caps of evidence bind."""
+"""Tokens of each block; large enough for the paper's evidence caps to take effect."""
 
 
 @dataclass(frozen=True)
 class StudyEstimate:
-    """What a study takes."""
+    """The estimated cost of a study."""
 
     tokens: int
-    """Read at most; what the workspace has already is not computed again."""
+    """Maximum number of tokens to read; cached ones are not computed again."""
     seconds: float
     speed: float
     """Tokens a second."""
@@ -44,7 +44,7 @@ class StudyEstimate:
 def estimate(
     conditions: Sequence[Condition], tokens: int, profile: Profile, workspace: Workspace, *, share: float = 1.0, device: str = "auto"
 ) -> StudyEstimate:
-    """What the conditions take on traces of so many `tokens`, at a `share` of their decision points."""
+    """The cost of the conditions on traces with `tokens` tokens, at a `share` of their decision points."""
     pace, depth = pace_of(profile, workspace.path, device), depth_of(profile)
     read = round(tokens * times_read(conditions, share))
     return StudyEstimate(read, pace.loading + pace.seconds(read, depth), pace.speed(depth), pace.basis)
@@ -53,8 +53,8 @@ def estimate(
 def times_read(conditions: Sequence[Condition], share: float = 1.0) -> float:
     """How often the tokens of a trace are read, at most.
 
-    Beginnings that texts share are read once: the full context of all points together, and the prefix. Each other text adds its blocks
-    at every point; stored states take one more pass over all blocks.
+    Common prefixes are read once: the full context for all points together, and the prefix. Each other text adds its blocks at every
+    point; stored states need one more pass over all blocks.
     """
     point, resources = _made_up()
     texts = {one.read(point, resources).blocks for one in conditions}
@@ -64,12 +64,12 @@ def times_read(conditions: Sequence[Condition], share: float = 1.0) -> float:
 
 
 def layerwise_conditions(context: str, *, controls: bool) -> list[Condition]:
-    """What a layerwise study reads: one context, and the full one where controls are measured too."""
+    """What a layerwise study reads: one context, plus the full one if controls are measured too."""
     return [condition(name) for name in dict.fromkeys([context, *(["full"] if controls else [])])]
 
 
 class _Equal:
-    """Counts every message alike."""
+    """Counts every message as `BLOCK_TOKENS` tokens."""
 
     name = "equal"
     kind: CountKind = "estimated"
@@ -87,18 +87,18 @@ def _made_up() -> tuple[DecisionPoint, Resources]:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is to be computed, and at which speed."""
+    """What has to be computed, and how long it will take."""
 
     inputs: int
-    """Different texts."""
+    """Number of distinct texts."""
     cached: int
-    """Of them those whose states are there already."""
+    """Distinct texts whose states are already stored."""
     tokens: int
-    """Tokens to compute, shared beginnings once."""
+    """Tokens to compute, counting common prefixes once."""
     tokens_naive: int
     """Tokens of one forward pass per missing text."""
     seconds: float
-    """At the pace of this machine with this model, measured before or just now (`features/pace.py`)."""
+    """At the measured speed of this model on this machine (`features/pace.py`)."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -113,7 +113,7 @@ class Forecast:
         )
 
     def check(self, tokens: float, seconds: float) -> dict[str, Any]:
-        """Estimate and truth side by side."""
+        """Estimated and actual values."""
         return {
             "texts": self.inputs,
             "texts_in_workspace": self.cached,

@@ -1,8 +1,8 @@
-"""A representation -> logits of all targets and seeds, fitted once and kept in the workspace.
+"""A representation -> logits of all targets and seeds, fitted once and stored in the workspace.
 
 On disk: table `condition_logits`, one row per fit; the key is a hash of everything the fit depends on (representation, labels, splits,
-teacher, training), so that a study that was stopped continues where it was and a changed input finds nothing. States that are read in
-parts have the same key as in memory.
+teacher, training), so that a stopped study can resume and a changed input is fitted again. States that are read in parts have the same key
+as in memory.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from pamer_lab.studies.distill import Lab
 from pamer_lab.studies.layerwise import fit_probes
 
 VERSION = 1
-"""Raised whenever fitting changes, so that kept logits of another way are not reused."""
+"""Incremented whenever fitting changes, so that older logits are not reused."""
 
 LOGITS = TableSpec(
     name="condition_logits",
@@ -41,7 +41,7 @@ class Fitter:
     """Fits that were in the workspace."""
 
     def fit(self, name: str, representation: Representation, teacher: Floats | None = None) -> Floats:
-        """Logits [T, S, n]; `teacher` is used where the representation is taught."""
+        """Logits [T, S, n]; `teacher` is used only if the representation is taught."""
         taught = isinstance(representation, Columns) and representation.taught
         scores = sigmoid(teacher).astype(np.float32) if taught and teacher is not None else None
         key = self._key(representation, scores)

@@ -1,6 +1,6 @@
-"""The network of the recurrent conditions: a GRU over the stored states of a trace, and an MLP behind it (torch).
+"""The network of the recurrent conditions: a GRU over a trace's stored states, followed by an MLP (torch).
 
-It follows the grid's protocol; a trace goes through it once and serves all its rows. States that are not in memory are read from a
+It follows the grid's training protocol; one pass over a trace serves all its rows. States that are not in memory are read from a
 scratch file, one batch of traces at a time. Invariant: validation and test traces never enter a gradient.
 """
 
@@ -37,7 +37,7 @@ def fit_steps(
 
 
 class _Data:
-    """A study's rows in the units of one seed's training rows."""
+    """A study's rows, standardised on one seed's training rows."""
 
     def __init__(self, steps: Steps, train: Bools, device: str) -> None:
         self._steps, self._device = steps, device
@@ -66,12 +66,12 @@ class _Data:
         return torch.from_numpy(padded).to(self._device)
 
     def places(self, rows: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """The traces of some rows; then of each row its number among them, and the newest block before its decision."""
+        """The traces of some rows; for each row, its trace's position among them and the newest block before its decision."""
         traces, local = np.unique(self.trace_of[rows], return_inverse=True)
         return traces, local, self._steps.blocks.places[rows, 1] - 1
 
     def parts(self, rows: Numbers) -> Iterator[Numbers]:
-        """Places in `rows`, complete traces together, as many as may be in memory."""
+        """Positions in `rows`, in groups of complete traces that fit in memory."""
         blocks = self._steps.blocks
         traces = np.unique(self.trace_of[rows])
         step = max(1, min(held(blocks.states), held(self._steps.features)) // blocks.longest)
@@ -80,7 +80,7 @@ class _Data:
 
 
 class _Network:
-    """The GRU and the MLP behind it; start weights depend on the seed alone."""
+    """The GRU and its MLP; initial weights depend only on the seed."""
 
     def __init__(self, steps: Steps, seed: int, training: Training, device: str) -> None:
         import torch
@@ -103,7 +103,7 @@ class _Network:
         return found
 
     def said(self, data: _Data, rows: Numbers) -> "Tensor":
-        """The same without gradients, part by part."""
+        """The same logits without gradients, part by part."""
         import torch
 
         with torch.no_grad():

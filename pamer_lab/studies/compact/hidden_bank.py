@@ -1,7 +1,7 @@
-"""Memory of hidden states: the state of prefix + last block, with the mean of some stored block states, or a GRU over all of them.
+"""Memory of hidden states: the state of prefix + last block, plus the mean of some stored block states or a GRU over all of them.
 
-The paper does not define the base of its hidden bank; this is spec 5's reading. A block's stored state is the one it had when it was
-the last block, so it costs no further pass. Where nothing older is stored yet, the base itself replaces the mean.
+The paper does not define the base of its hidden bank; this is spec 5's interpretation. A block's stored state is the one it had as the
+last block, so it needs no extra pass. If nothing older is stored yet, the base itself replaces the mean.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from pamer_lab.studies.compact.rows import Rows, beside, held, means, read, slic
 from pamer_lab.studies.compact.values import HIDDEN, Blocks, Columns, Group, Material, Need, Reading, Resources, Steps
 
 Choice = Literal["uniform", "recent", "similarity"]
-"""`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: nearest to the base by cosine."""
+"""`uniform`: spread evenly over the older blocks. `recent`: the newest of them. `similarity`: those nearest to the base by cosine."""
 
 BASE = Recent(1)
 """Prefix and last block: what the model reads."""
@@ -49,11 +49,11 @@ class HiddenBank:
         return Columns(self.extend(material.vectors(BASE), material.stored()))
 
     def extend(self, base: Rows, blocks: Blocks) -> Rows:
-        """[n, 2 d]: each row's base state, and the mean of what is chosen at the row."""
+        """[n, 2 d]: each row's base state, and the mean of the states chosen at that row."""
         return beside(base, means(blocks.states, self._picked(blocks)))
 
     def _picked(self, blocks: Blocks) -> list[Picked]:
-        """Numbers of the chosen blocks, row by row; of the newest block, whose state is the base, where there is no older one."""
+        """Numbers of the chosen blocks, row by row; if there is no older block, the newest one, whose state is the base."""
         picked: list[Picked] = [np.arange(0)] * len(blocks.places)
         trace_of, before = blocks.places.T
         for some in slices(np.diff(blocks.starts).tolist(), held(blocks.states)):
@@ -103,7 +103,7 @@ def recent(base: Floats, older: Floats, k: int) -> Picked:
 
 
 def similarity(base: Floats, older: Floats, k: int) -> Picked:
-    """Nearest by cosine; newer first among equals."""
+    """The nearest by cosine; ties go to the newer block."""
     cosine = (older @ base) / np.maximum(np.linalg.norm(older, axis=1) * np.linalg.norm(base), 1e-12)
     return np.sort(np.lexsort((-np.arange(len(older)), -cosine))[:k])
 

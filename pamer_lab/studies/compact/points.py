@@ -1,4 +1,4 @@
-"""One decision point as the conditions see it: what came before it, and nothing after.
+"""One decision point as the conditions see it: what came before it and nothing after.
 
 Knows messages and blocks, not labels or models.
 Invariant: a `DecisionPoint` has only messages before its assistant message, so no condition can see the action or anything later.
@@ -16,7 +16,7 @@ from pamer_lab.trajectory.recorded import History, recorded_of
 from pamer_lab.trajectory.values import Message, Tool, Trace
 
 RECENT = 2
-"""Blocks of Recent2, which no retrieval may bring back a second time."""
+"""Number of blocks in Recent2, which retrieval never returns a second time."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class DecisionPoint:
     """Only those before the decision."""
     tools: tuple[Tool, ...]
     pieces: Cut
-    """Of these messages."""
+    """The cut of these messages."""
     rebuilt: int = 0
-    """Recorded memory operations that made this history; zero where it is simply all messages before the decision."""
+    """Number of recorded memory operations applied to this history; zero if it is simply all messages before the decision."""
 
     @property
     def lineage(self) -> str:
-        """Points that share it number their messages and blocks alike."""
+        """Points with the same lineage number their messages and blocks in the same way."""
         return f"{self.trace_id}#{self.rebuilt}" if self.rebuilt else self.trace_id
 
     @cached_property
@@ -45,7 +45,7 @@ class DecisionPoint:
 
     @property
     def last(self) -> int:
-        """Number of the newest block; -1 where there is none."""
+        """Number of the newest block; -1 if there is none."""
         return len(self.pieces.blocks) - 1
 
     def block(self, number: int) -> Sequence[Message]:
@@ -98,7 +98,7 @@ class Counts:
         return self.tokens.counter.name
 
     def know(self, trace_id: str, counts: Sequence[int]) -> None:
-        """Take a trace's message counts as they were stored; they must come from the same tokenizer."""
+        """Reuse a trace's stored message counts; they must come from the same tokenizer."""
         self._messages[trace_id] = list(counts)
 
     def prefix(self, point: DecisionPoint) -> int:

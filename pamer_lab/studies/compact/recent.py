@@ -1,7 +1,7 @@
-"""Contexts that need no choice: Full Context, Current (prefix only), the newest K blocks, and the newest K with a little more.
+"""Contexts without retrieval: Full Context, Current (prefix only), the newest K blocks, and extensions of the latter.
 
-The paper does not define its scalar state. Ours is four numbers known before the action: the turn, and the logarithms of the
-tokens of the complete request, of the older blocks that are left out, and of the last block.
+The paper does not define its scalar state. Ours is four numbers known before the action: the turn, and log token counts of the full
+request, of the blocks that are left out, and of the last block.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Recent:
     """The prefix and the newest complete blocks."""
 
     count: int
-    """Blocks kept; zero is Current, the prefix alone."""
+    """Number of blocks kept; zero is Current, the prefix alone."""
     group: Group = RECENT
     needs: frozenset[Need] = frozenset()
 

@@ -13,7 +13,7 @@ CAPS = (8_192, 16_384)
 """Evidence caps of the paper, in tokens."""
 CAPPED_K = 3
 TEACHER = FullContext("faithful")
-"""In every study: the others are measured against it."""
+"""Part of every study, as the reference for all other conditions."""
 
 
 def all_conditions(caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
@@ -44,7 +44,7 @@ def groups() -> dict[str, Group]:
 
 
 def choose(text: str, caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
-    """Conditions by name or group, commas between them, or `all`; the teacher is always among them."""
+    """Conditions from comma-separated names or groups, or `all`; the teacher is always included."""
     known = all_conditions(caps)
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [condition.name for condition in known]
@@ -58,7 +58,7 @@ def choose(text: str, caps: Sequence[int] = CAPS) -> tuple[Condition, ...]:
 
 
 def condition(name: str, caps: Sequence[int] = CAPS) -> Condition:
-    """One condition by its name; an unknown name is answered with the known ones."""
+    """One condition by its name; the error for an unknown name lists the known ones."""
     known = {one.name: one for one in all_conditions(caps)}
     if name not in known:
         raise UnknownNameError("condition", name, list(known))

@@ -1,11 +1,10 @@
-"""`P + E + R`: Recent2 and the best K older blocks by some selector, under an optional cap; and the selectors.
+"""`P + E + R`: the prefix, the K older blocks that a selector ranks best, under an optional cap, and Recent2; and the selectors.
 
-Evidence is in its recorded order between the prefix and Recent2, whatever its rank: that is the order the agent saw.
+Evidence is placed between the prefix and Recent2 in its recorded order, whatever its rank, because that is the order the agent saw.
 Invariants: a selector sees a decision point and the blocks it may retrieve (complete ones older than Recent2) and returns each once, best
-first, ties to the newer block; the tokens of what a cap keeps never exceed it, no block is cut, and the order of ranks is kept.
+first, ties to the newer block; kept blocks never exceed the cap in tokens, no block is cut, and the order of ranks is kept.
 """
 
-import hashlib
 import math
 import re
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Protocol
 from pamer_lab.blocks.render import query_text, render_message
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
 from pamer_lab.studies.compact.values import BUDGET, CONTROLS, EMBEDDING, RAW, Columns, Evidence, Group, Material, Need, Reading, Resources
+from pamer_lab.studies.decisions import lot
 from pamer_lab.trajectory.values import Message
 
 
@@ -41,7 +41,7 @@ class Selector(Protocol):
 
 
 def ranked(blocks: Sequence[int], scores: Sequence[float]) -> list[Evidence]:
-    """Blocks by falling score, newer first among equals."""
+    """Blocks by descending score, ties to the newer block."""
     return sorted(
         (Evidence(block, float(score)) for block, score in zip(blocks, scores, strict=True)), key=lambda one: (-one.score, -one.block)
     )
@@ -54,7 +54,7 @@ class Retrieved:
     selector: Selector
     k: int
     cap: int = 0
-    """Most tokens of evidence; zero means no cap."""
+    """Maximum number of evidence tokens; zero means no cap."""
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ def cap_words(cap: int) -> str:
 
 
 def within_cap(point: DecisionPoint, ranked: Sequence[Evidence], cap: int, counts: Counts) -> tuple[Evidence, ...]:
-    """Best first, each block that still fits; one that does not is left out and the next is tried. Zero means no cap."""
+    """Blocks that fit the cap, best first; one that does not fit is skipped and the next is tried. Zero means no cap."""
     kept: list[Evidence] = []
     used = 0
     for evidence in ranked:
@@ -121,12 +121,6 @@ class ByChance:
         return ranked(old, [lot(self.seed, point.trace_id, point.t, number) for number in old])
 
 
-def lot(seed: int, trace_id: str, t: int, block: int) -> float:
-    """A number in [0, 1) that only its arguments decide."""
-    digest = hashlib.sha256(f"{seed}/{trace_id}/{t}/{block}".encode()).digest()
-    return int.from_bytes(digest[:6], "big") / 2**48
-
-
 @dataclass(frozen=True)
 class ByEmbedding:
     """Embedding Top-K (the paper's "Qwen"): ranks by cosine between the embedded query, task + Recent2, and each older block."""
@@ -145,7 +139,7 @@ class ByEmbedding:
 
 
 def texts_to_embed(points: Sequence[DecisionPoint]) -> list[str]:
-    """Every query and older block that ranking at these points asks for, each once."""
+    """The distinct queries and older blocks that ranking at these points needs."""
     asked = [point for point in points if point.window.old]
     queries = [_query(point) for point in asked]
     return list(dict.fromkeys([*queries, *(block_text(point, number) for point in asked for number in point.window.old)]))
@@ -178,7 +172,7 @@ class Frequencies:
     norm: float
 
     def cosine(self, other: "Frequencies") -> float:
-        """Zero where either block says nothing."""
+        """Zero if either block is empty."""
         small, large = sorted((self.counts, other.counts), key=len)
         product = sum(number * large[word] for word, number in small.items())
         return product / (self.norm * other.norm) if product else 0.0
@@ -188,9 +182,9 @@ class Frequencies:
 class Lexical:
     """Selective Raw: ranks by cosine of token frequencies between the last block and each older one.
 
-    Tokens are lower-cased words and numbers of what a block says (text, call names, arguments, results), without chat markup, so that no
-    tokenizer is needed; scripts that put no space between words count by pairs of neighbouring characters. The paper names neither its
-    tokens nor its weights; raw frequencies are used here.
+    Tokens are the lower-cased words and numbers in a block's text, call names, arguments and results, without chat markup, so that no
+    tokenizer is needed; in scripts without spaces between words, they are pairs of adjacent characters. The paper specifies neither tokens
+    nor weights; raw frequencies are used here.
     """
 
     name: str = "raw"
@@ -224,7 +218,7 @@ def frequencies(messages: Sequence[Message]) -> Frequencies:
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words as spaces and punctuation part them; of scripts that do without spaces, pairs of characters."""
+    """Lower-cased words, split at spaces and punctuation; in scripts without spaces, pairs of characters."""
     text = text.lower()
     found = _WORD.findall(text)
     if not text.isascii():
@@ -235,7 +229,7 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ByRecency:
-    """Recency Top-K: the newest of the older blocks, so that the context is one unbroken stretch."""
+    """Recency Top-K: the newest of the older blocks, so that evidence and Recent2 are contiguous."""
 
     name: str = "recency"
     label: str = "Recency"

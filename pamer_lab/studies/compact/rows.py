@@ -1,6 +1,6 @@
-"""What a probe gets at each decision, in memory or read in parts: taken, joined, averaged and measured the same way in both cases.
+"""A probe's input at each decision, in memory or read in parts, with the same operations (select, join, average, statistics) for both.
 
-Knows neither conditions nor models. Invariant: nothing here has more rows in memory than `held` says, or one item where that is more.
+Knows neither conditions nor models. Invariant: nothing here keeps more rows in memory than `held` allows, or one item if that is more.
 """
 
 import sys
@@ -29,7 +29,7 @@ def read(rows: Rows, numbers: Numbers) -> Floats:
 
 
 def parts(rows: Rows, numbers: Numbers | None = None) -> Iterator[Floats]:
-    """These rows, or all of them, in their order; where they are in memory, in one part."""
+    """These rows, or all of them, in order; in a single part if they are in memory."""
     if isinstance(rows, np.ndarray):
         yield rows if numbers is None else rows[numbers]
         return
@@ -39,7 +39,7 @@ def parts(rows: Rows, numbers: Numbers | None = None) -> Iterator[Floats]:
 
 
 def slices(sizes: Sequence[int], most: int) -> Iterator[slice]:
-    """Cuts neighbours into groups of at most `most` together; an item that is larger is a group of its own."""
+    """Group consecutive items up to a total size of `most`; a larger item forms its own group."""
     start = total = 0
     for number, size in enumerate(sizes):
         if number > start and total + size > most:
@@ -63,7 +63,7 @@ def statistics(rows: Rows, numbers: Numbers) -> tuple[Floats, Floats]:
 
 
 def at_hand(rows: Rows) -> Rows:
-    """The same rows where reading them again and again is fast: in memory if they are there, else in a scratch file."""
+    """The same rows in a place that is fast to read repeatedly: in memory if they already are, else in a scratch file."""
     if isinstance(rows, np.ndarray):
         return rows
     copy = Scratch(rows.shape[-1], rows.held)
@@ -85,7 +85,7 @@ def beside(left: Rows, right: Rows) -> Rows:
 
 
 def means(rows: Rows, picks: Sequence[Numbers]) -> Rows:
-    """[picks, d]: the mean of the picked rows, of which there is at least one each time."""
+    """[picks, d]: the mean of the picked rows; each pick has at least one."""
     found = Means(rows, picks)
     return found.read(0, np.arange(len(picks))) if isinstance(rows, np.ndarray) else found
 
@@ -112,7 +112,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Beside:
-    """Rows next to each other."""
+    """Rows of two sources, concatenated."""
 
     left: Rows
     right: Rows
@@ -123,7 +123,7 @@ class Beside:
 
     @property
     def held(self) -> int:
-        """Fewer than of each side, because a row is as wide as both."""
+        """Fewer than for either side, because a row is as wide as both together."""
         width = self.shape[-1]
         return max(1, min(held(side) * int(side.shape[-1]) // width for side in (self.left, self.right)))
 
@@ -133,7 +133,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Means:
-    """Means of picked rows; those are read again for each mean."""
+    """Means of picked rows, which are read whenever a mean is."""
 
     rows: Rows
     picks: Sequence[Numbers]

@@ -1,7 +1,7 @@
-"""The rows of a study with what every condition reads at them, and the model's states; each text computed once and kept.
+"""What every condition reads at each row of a study, and the model's states for it; each text is computed once and stored.
 
-Inputs of one trace go through the model together, so that they share the prefix and every other beginning. Two conditions that read the
-same text at a point share one vector. States that are more than may be in memory stay in the workspace.
+Inputs of one trace go through the model together, so that they share all common prefixes. Two conditions that read the same text at a
+point share one vector. States that do not fit in memory stay in the workspace.
 """
 
 import math
@@ -33,7 +33,7 @@ POOLING = "last"
 Cost = dict[str, float]
 """Tokens computed, inputs that were in the workspace, seconds; bytes of states that stay there and are read in parts, if any."""
 Key = tuple[str, int, tuple[int, ...], str]
-"""Lineage (the trace, and how often its history was rebuilt), decision point (only where a hint depends on it), blocks, hint."""
+"""Lineage (the trace, and how often its history was rebuilt), decision point (-1 without a hint), blocks, hint."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Readings:
         return decision_points(self.traces[trace_id], turns, self.decisions.history)
 
     def of(self, condition: Condition) -> list[Reading]:
-        """Row by row."""
+        """What a condition reads, row by row."""
         if condition.name not in self._of:
             self._of[condition.name] = [condition.read(point, self.resources) for point in self.points]
         return self._of[condition.name]
@@ -79,19 +79,19 @@ class States:
         self.readings = readings
         self.points = readings.points
         self.layer = layer
-        """The layer that conditions are read at."""
+        """The layer from which states are taken."""
         self._model = model
         self._store = store
         self._probe_prompt = probe_prompt
         self._memory = memory
-        """Bytes of states that may be in memory; without a store all are."""
+        """Maximum bytes of states in memory; without a store, all are."""
         self._texts: Rows = np.zeros((0, model.width), dtype=np.float32)
         self._number: dict[Key, int] = {}
-        """Of each text among these states."""
+        """Position of each text among these states."""
         self._cut: set[Key] = set()
         """Texts over the model's limit."""
         self._history: dict[str, list[DecisionPoint]] = {}
-        """Per trace, every decision point up to its last row: blocks are stored at each of them."""
+        """Per trace, every decision point up to its last row; each one stores the state of a block."""
         for point in self.points:
             known = self._history.setdefault(point.trace_id, [])
             if point.t > len(known):
@@ -103,7 +103,7 @@ class States:
 
     @property
     def folder(self) -> Path | None:
-        """The workspace, where states are kept in one."""
+        """The workspace, if states are stored in one."""
         return self._store.folder if self._store else None
 
     def requests(self, conditions: Sequence[Condition]) -> dict[Key, Request]:
@@ -119,7 +119,7 @@ class States:
         return {key: request for of_trace in wanted.values() for key, request in of_trace.items()}
 
     def forecast(self, conditions: Sequence[Condition], layers: str | Sequence[str] = "", known: frozenset[str] = frozenset()) -> Estimate:
-        """What computing these conditions would take; without `layers`, at those of the study."""
+        """What computing these conditions would take; without `layers`, at the study's layer."""
         requests = list(self.requests(conditions).values())
         return estimate(requests, self._model, layers=layers or self.layer, poolings=[POOLING], store=self._store, known=known)
 
@@ -144,7 +144,7 @@ class States:
     def _extract(
         self, requests: Mapping[Key, Request], layer: str, progress: OnProgress | None
     ) -> tuple[FeatureSet, Floats | StoredStates]:
-        """What was computed, and the states themselves, [layers, texts, d]; `layer` may be `all`."""
+        """The extraction's result, and the states [layers, texts, d]; `layer` may be `all`."""
         layers = layer_names(self._model) if layer == "all" else (layer,)
         store = self._store if 4 * len(requests) * len(layers) * self._model.width > self._memory else None
         found = extract(
@@ -161,7 +161,7 @@ class States:
         return found, StoredStates(store, found.keys, tuple(f"{name}_{POOLING}" for name in found.layers), self._memory)
 
     def over_the_limit(self, condition: Condition) -> int:
-        """Rows at which the model did not read the middle of what a condition gives it."""
+        """Number of rows at which the model skipped the middle of a condition's text because of its input limit."""
         return sum(key in self._cut for key in self._keys(condition))
 
     def vectors(self, condition: Condition) -> Rows:
@@ -201,7 +201,7 @@ class States:
 
 
 def text_key(point: DecisionPoint, reading: Reading) -> Key:
-    """Without a hint the text alone decides, whatever the turn."""
+    """The cache key of a text; without a hint it does not depend on the turn."""
     return point.lineage, -1 if reading.hint == "none" else point.t, reading.blocks, reading.hint
 
 

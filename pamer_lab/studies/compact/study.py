@@ -1,9 +1,9 @@
 """The compact-context study: every chosen condition on the same rows, labels and splits, compared with the Full Context teacher.
 
 Stages, each cached in the workspace: embeddings of queries and blocks; states of all texts; probes.
-Invariants: all conditions are read at one layer, chosen by validation on the Full Context alone (or named by the caller), and a student's
-teacher is the Full Context probe of its own seed. Two conditions that read nothing but text have equal `reads` exactly if they read equal
-blocks at every point of the study.
+Invariants: all conditions are read at one layer, chosen by validation on the Full Context only (or named by the caller), and a student's
+teacher is the Full Context probe of its own seed. Two text-only conditions have equal `reads` exactly if they read the same blocks at every
+point of the study.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pamer_lab.jobs import Progress, Say
 from pamer_lab.models.frozen import FrozenModel
 from pamer_lab.models.kept_embeddings import KeptEmbeddings
 from pamer_lab.probes.readout import Floats
-from pamer_lab.studies.bank import streamed_sentence
+from pamer_lab.studies.bank import SAY_SECONDS, streamed_sentence
 from pamer_lab.studies.compact.estimate import Forecast, check_sentence, forecast
 from pamer_lab.studies.compact.fitting import Fitter
 from pamer_lab.studies.compact.points import Counts, DecisionPoint
@@ -35,8 +35,8 @@ from pamer_lab.studies.tables import Row, compare, make_row
 
 
 def overlap(condition: Condition, readings: Readings) -> dict[str, Any]:
-    """What a row says of its text: `reads`, a hash of the blocks of all points (empty where there is more than text); of retrieved
-    ones `points_unlike_recency`, against the newest as many blocks; of capped ones `points_cap_changed`."""
+    """A row's facts about its text: `reads`, a hash of the blocks at all points (empty if there is more than text); for retrieval
+    `points_unlike_recency`, points that read other blocks than Recency with the same K; with a cap `points_cap_changed`."""
     own = readings.of(condition)
     found: dict[str, Any] = {"reads": "" if condition.group.more_than_text else fingerprint(own)}
     if isinstance(condition, Retrieved):
@@ -47,7 +47,7 @@ def overlap(condition: Condition, readings: Readings) -> dict[str, Any]:
 
 
 def differences(conditions: Sequence[Condition], readings: Readings) -> dict[str, int]:
-    """How many rows of each condition read another text than Recent2: where few do, its row says little."""
+    """How many rows of each condition read a different text than Recent2; with few of them, its result says little."""
     base = next((readings.of(one) for one in conditions if one.name == "recent2"), None)
     if base is None:
         return {}
@@ -55,7 +55,7 @@ def differences(conditions: Sequence[Condition], readings: Readings) -> dict[str
 
 
 def unlike(readings: Sequence[Reading], others: Sequence[Reading]) -> int:
-    """Points at which the two read other blocks."""
+    """Number of points at which the two read different blocks."""
     return sum(own.blocks != other.blocks for own, other in zip(readings, others, strict=True))
 
 
@@ -79,27 +79,25 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 """Paired comparisons: the paper's two first, then what a reader asks next."""
 Stage = Literal["embeddings", "states", "probes"]
-"""`embeddings`: of queries and older blocks. `states`: the model reads what is missing. `probes`: for choosing the layer, and of all
-conditions."""
-SAY_SECONDS = 10.0
-"""Between two lines of progress."""
+"""`embeddings`: embed queries and older blocks. `states`: the model reads what is missing. `probes`: fit probes to choose the layer, then
+for all conditions."""
 
 
 @dataclass
 class Bench:
-    """What one study is computed with."""
+    """Everything needed to compute one study."""
 
     states: States
     fitter: Fitter
     model: FrozenModel
     conditions: tuple[Condition, ...]
     layer: str = PREFERRED
-    """Once it is chosen, the layer itself."""
+    """`PREFERRED` until the layer is chosen, then its name."""
     embeddings: KeptEmbeddings | None = None
-    """What `states.readings` choose by, where some condition does."""
+    """Embeddings by which conditions select text; None if no condition does."""
     say: Say = lambda what: None
     seconds: dict[Stage, float] = field(default_factory=dict)
-    """What each stage took."""
+    """Duration of each stage."""
     streamed: float = 0.0
     """Bytes of states that stay in the workspace and are read in parts."""
     _said: float = field(default=0.0)
@@ -109,7 +107,7 @@ class Bench:
         return self.fitter.lab
 
     def forecast(self) -> Forecast:
-        """What is missing now; where all Full Contexts are there the layer is chosen, since only they are stored at every layer."""
+        """What still has to be computed. Also chooses the layer if all Full Contexts are stored; only they are stored at every layer."""
         if self.layer == PREFERRED:
             first = self.states.forecast(self._full(), "all")
             if first.missing:
@@ -135,7 +133,7 @@ class Bench:
         return rows, paired(rows), {"layer": self.layer, "cost": checked, "seconds": seconds, "fits_from_workspace": self.fitter.hits}
 
     def missing_embeddings(self) -> int:
-        """Texts to embed before conditions that choose by embedding can."""
+        """Number of texts to embed before conditions can select by embedding."""
         return len(self.embeddings.missing(texts_to_embed(self.states.points))) if self.embeddings else 0
 
     def _embed(self) -> None:
@@ -148,11 +146,11 @@ class Bench:
         self.say(f"embeddings: {len(texts):,} texts, {done:,} of them new")
 
     def _full(self) -> list[Condition]:
-        """The teacher, and the full context without hint where it is asked for: they share all but the hint."""
+        """The teacher and, if requested, the full context without hint; they share everything but the hint."""
         return [TEACHER, *(one for one in self.conditions if isinstance(one, FullContext) and one != TEACHER)]
 
     def _choose_layer(self) -> float:
-        """Set the study's layer; returns the tokens that took."""
+        """Set the study's layer; returns the number of tokens computed for it."""
         tokens = 0.0
         if self.layer == PREFERRED:
             with self._timed("states"):
@@ -166,7 +164,7 @@ class Bench:
         return tokens
 
     def _computed(self, cost: Cost) -> float:
-        """The tokens that took; says so where the states are too many for memory."""
+        """The number of tokens computed; reports states that do not fit in memory."""
         if size := cost.get("streamed_bytes", 0.0):
             self.streamed += size
             self.say(streamed_sentence(size))

@@ -1,6 +1,6 @@
 """The interface of this package: what a condition is, its group, what it reads at a decision point, and what it gives to a probe.
 
-Pure values and Protocols. A group states heading, look and panel once; a condition with a group of its own states it in its own file.
+Pure values and Protocols. A group defines heading, look and panel once; a condition with its own group defines it in its own file.
 Invariant: `read` sees one `DecisionPoint` and `Resources`, never a label; `represent` sees the rows of a study in order and returns one
 representation per row.
 """
@@ -27,7 +27,7 @@ class Group:
     """Conditions that are grouped in tables and share a mark in charts."""
 
     name: str
-    """What the command line calls it."""
+    """Its name on the command line."""
     heading: str
     look: MarkLook
     panel: Panel = "recovered"
@@ -55,17 +55,17 @@ class Evidence:
 
     block: int
     score: float
-    """What the selector ranked by; comparable within one decision point only."""
+    """The selector's score; comparable only within one decision point."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The text one condition puts before the model at one decision point: the prefix and these blocks."""
+    """The text that one condition shows the model at one decision point: the prefix and these blocks."""
 
     blocks: tuple[int, ...]
     """All blocks, in their order."""
     evidence: tuple[Evidence, ...] = ()
-    """Of them those brought back, best first."""
+    """The recalled ones among them, best first."""
     hint: Hint = "none"
 
 
@@ -75,9 +75,9 @@ class Resources:
 
     counts: Counts
     embed: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None
-    """Unit rows, one per text; None where no embedding model is available."""
+    """Texts -> unit vectors, one row per text; None if no embedding model is available."""
     memo: dict[Any, Any] = field(default_factory=dict)
-    """What selectors computed for a block, so that it is computed once."""
+    """Cache of what selectors have computed."""
 
     def embeddings(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         if self.embed is None:
@@ -87,7 +87,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Columns:
-    """One vector per row, for the MLP every condition is read with."""
+    """One vector per row, for the MLP probe that all conditions share."""
 
     features: Rows
     """[n, d]"""
@@ -131,7 +131,7 @@ Representation = Columns | Steps
 
 
 class Material(Protocol):
-    """What a study offers to `represent`: its rows, and the states of what conditions read."""
+    """The input of `represent`: a study's rows, and the states of what conditions read."""
 
     @property
     def points(self) -> tuple[DecisionPoint, ...]: ...
@@ -153,12 +153,12 @@ class Condition(Protocol):
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """Its name on the command line."""
         ...
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         ...
 
     @property
@@ -172,5 +172,5 @@ class Condition(Protocol):
         ...
 
     def represent(self, material: Material) -> Representation:
-        """What the probe gets."""
+        """The probe's input."""
         ...

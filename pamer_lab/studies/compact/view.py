@@ -1,4 +1,4 @@
-"""One decision point under one condition, piece by piece, for a side-by-side view.
+"""The context of one decision point under one condition, piece by piece, for a side-by-side view.
 
 Needs no model, except an embedder if the condition selects by embedding.
 Invariant: the tokens of the pieces sum to those of the context, and pieces and omitted blocks together are the full history.
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.values import Trace
 from pamer_lab.workspace import Workspace
 
 PieceKind = Literal["tools", "prefix", "evidence", "older", "recent"]
-"""`tools`: tool descriptions. `prefix`: system and task. `evidence`: an older block brought back. `older`: an older block that stays
+"""`tools`: tool descriptions. `prefix`: system and task. `evidence`: a recalled older block. `older`: an older block that stays
 because the condition keeps it. `recent`: one of Recent2."""
 
 
@@ -37,9 +37,9 @@ class Piece:
     block: int | None = None
     """Block number; None for tools and prefix."""
     rank: int | None = None
-    """Of evidence: 1 is the best."""
+    """Rank of an evidence block; 1 is the best."""
     score: float | None = None
-    """Of evidence: what the selector ranked by."""
+    """The selector's score of an evidence block."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ContextView:
     """Blocks whose stored states are added to the representation."""
     note: str = ""
     rebuilt: int = 0
-    """Recorded memory operations that made this history; block numbers are then those of the rebuilt one."""
+    """Number of recorded memory operations applied; if not zero, block numbers refer to the rebuilt history."""
 
     @property
     def share_pct(self) -> float:
@@ -69,7 +69,7 @@ class ContextView:
 
 
 def resources_for(counter: TokenCounter | None = None, embedder: Embedder | None = None, workspace: Workspace | None = None) -> Resources:
-    """What `context_at` needs: by default SmolLM2's tokenizer and no embedder; a workspace keeps embeddings."""
+    """What `context_at` needs: by default SmolLM2's tokenizer and no embedder; embeddings are stored if there is a workspace."""
     kept = KeptEmbeddings.over(embedder, workspace.database if workspace else None) if embedder else None
     return Resources(Counts(MessageTokens(counter or embedded_counter())), kept)
 

@@ -13,8 +13,9 @@ from pamer_lab.errors import InputError
 from pamer_lab.models.embedder import HashingEmbedder
 from pamer_lab.studies.compact.points import DecisionPoint, decision_point
 from pamer_lab.studies.compact.registry import all_conditions, choose, condition, parse_caps
-from pamer_lab.studies.compact.retrieved import ByChance, ByEmbedding, ByRecency, Lexical, block_text, lot, within_cap, words
+from pamer_lab.studies.compact.retrieved import ByChance, ByEmbedding, ByRecency, Lexical, block_text, within_cap, words
 from pamer_lab.studies.compact.values import Evidence
+from pamer_lab.studies.decisions import lot
 from pamer_lab.trajectory.values import Label, Message, Trace
 from tests.studies.compact.making import PLANTED, planted, resources, sized, trace
 
