@@ -1,8 +1,8 @@
-"""A file or folder -> parsed JSON, within stated limits, or one clear sentence.
+"""A file or folder -> parsed JSON within the limits, or an error in one sentence.
 
-`unpacking.py` knows what is packed or too much, `parsing.py` how JSON is read; nothing here knows traces. Invariant: a file
-over the limits is refused before it is in memory, every refusal names the file and the place, and nothing is written, so
-that no name inside a file ever becomes a path.
+`unpacking.py` handles compression and size limits, `parsing.py` reads JSON; nothing here knows traces. Invariant: a file over the
+limits is refused before it is in memory, every refusal names the file and the place, and nothing is written, so that no name
+inside a file ever becomes a path.
 """
 
 import hashlib
@@ -21,17 +21,16 @@ from pamer_lab.trajectory.markdown_chats import reason_of
 from pamer_lab.trajectory.parsing import Record, parse_text
 from pamer_lab.trajectory.piece_folders import pieces
 from pamer_lab.trajectory.sqlite_file import SQLITE_MAGIC, is_wal, read_tables, with_log
-from pamer_lab.trajectory.unpacking import ZSTD_MAGIC, gunzip, json_members, mb, refuse_many_values, unzstd
+from pamer_lab.trajectory.unpacking import GZIP_MAGIC, ZSTD_MAGIC, gunzip, json_members, mb, refuse_many_values, unzstd
 from pamer_lab.trajectory.yaml_cassette import is_cassette, read_cassette
 
 Kind = Literal["json", "jsonl", "zip", "folder", "sqlite"]
 """`json`: one value. `jsonl`: one value per line (or several). `zip`: named members. `folder`: numbered event files,
-or messages in files of their own.
+or one file per message.
 `sqlite`: one value, the rows of each table by its name."""
 
 SUFFIXES = frozenset((".json", ".jsonl", ".ndjson", ".gz", ".zst", ".zip"))
 """Usual endings of the files read here; a format may add its own."""
-GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 WAL_NOTE = "is SQLite in WAL mode: what was written last may be in its -wal file, which is not here; close its program first"
 LOG_PART = re.compile(r"\A(?:samples/.*\.json$|_journal/|.*header\.json$)")
@@ -51,18 +50,18 @@ class Document:
     notes: tuple[tuple[str, str], ...] = field(default=())
     """(place, text) of what was odd but readable, such as two objects on one line."""
     budget: Budget = field(default_factory=lambda: Budget(0), compare=False)
-    """What its traces may become; a reader that repeats parts of the source takes from it first."""
+    """How far its traces may expand; a reader that repeats parts of the source takes from it first."""
     members: tuple[tuple[str, bytes], ...] = field(default=(), compare=False)
-    """(name, bytes) of the files of a zip that is no source by itself; each is read as a file."""
+    """(name, bytes) of the files in a zip of independent files; each is read separately."""
 
     @property
     def root(self) -> Any:
-        """The value of a `json` document; for the others, the first record's value, and None where there is none."""
+        """The value of a `json` document; for other kinds the first record's value, or None without records."""
         return self.records[0].value if self.records else None
 
 
 def load_document(path: Path, limits: ReadLimits, *, name: str = "", roots: Sequence[Path] = ()) -> Document:
-    """Read one file (plain, `.gz`, `.zst`, zip, or SQLite with its log) or one folder of events or pieces; with `roots`, only below one."""
+    """Read a file (plain, `.gz`, `.zst`, zip, or SQLite with its log) or a folder of events or pieces; `roots` limit where it may be."""
     shown = name or str(path)
     try:
         if path.is_dir():
@@ -116,7 +115,7 @@ def _load_folder(path: Path, limits: ReadLimits, shown: str, roots: Sequence[Pat
 
 
 def parse_events(files: Iterable[tuple[str, bytes]], limits: ReadLimits, *, name: str) -> Document:
-    """Numbered event files, given in their order, as one document."""
+    """Event files, given in order, as one document."""
     digest = hashlib.sha256()
     records: list[Record] = []
     total = 0
@@ -156,7 +155,7 @@ def _parse_zip(data: bytes, limits: ReadLimits, name: str) -> Document:
 
 
 def member_documents(document: Document, limits: ReadLimits) -> Iterator[Document | InputError]:
-    """The files of a zip, parsed one at a time; one that cannot be read is an error of its own."""
+    """The files of a zip, parsed one at a time; a file that cannot be read yields its error."""
     for member, body in document.members:
         name = f"{document.path}/{member}"
         try:

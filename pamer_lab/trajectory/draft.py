@@ -1,6 +1,6 @@
-"""A trace in the making: what every format reader writes into.
+"""A trace under construction, which every format reader writes into.
 
-Knows the safe tool protocol and how to keep a source inside it; knows no format. Invariant: after `finish` every tool result
+Knows the safe tool protocol and how to make a source conform to it; knows no format. Invariant: after `finish` every tool result
 answers exactly one earlier call of its own block, ids are unique within a block, and the warnings name whatever was changed for that.
 """
 
@@ -22,9 +22,9 @@ Orphans = Literal["refuse", "as_user"]
 NO_MESSAGES = "contains no messages"
 NO_ASSISTANT = "contains no assistant message, so there is no decision point"
 UNNAMED = "unnamed_tool"
-"""What a call is named whose source names none."""
+"""Name of a call whose source gives none."""
 MOST_CALLS = 2_000
-"""Calls of one message; real ones have a few, and each result is looked up among them."""
+"""Maximum calls in one message; real messages have a few, and each result is looked up among them."""
 RECORDS = ("line ", "[")
 """How the places of records begin, in a file of lines and in a list."""
 
@@ -73,16 +73,16 @@ class Draft:
         return Warning(self.place(where) or "file", text, kind)
 
     def place(self, where: str) -> str:
-        """A place in the file: a record of its own (`line 2`, `[2]`) as it is, any other behind the place of this trace."""
+        """A place in the file: a record (`line 2`, `[2]`) unchanged, any other place prefixed with the place of this trace."""
         own = where.startswith(self.where) or any(self.where.startswith(mark) and where.startswith(mark) for mark in RECORDS)
         return where if own else f"{self.where} {where}".strip()
 
     def unread(self, type: str, where: str, count: int = 1) -> None:
-        """Count a line, part or field that no rule takes; the trace gets one warning with each type, its count and the first place."""
+        """Count a line, part or field that no rule reads; the trace gets one warning with all types, their counts and the first place."""
         self._tally.unread(type, where, count)
 
     def passed(self, type: str, where: str, known: Collection[str] = ()) -> None:
-        """Count a line that is not read; only one whose type is not `known` to hold nothing of the conversation causes a warning."""
+        """Count a line that is not read; it causes a warning unless its type is `known` to hold nothing of the conversation."""
         if type in known:
             self._tally.passed(type)
         else:
@@ -93,7 +93,7 @@ class Draft:
         return FormatError(reason, where=self.place(where))
 
     def expect(self, item: Any, where: str, what: str) -> dict[str, Any]:
-        """The item as an object; a fault such as "is list, not a message" where it is anything else."""
+        """The item as an object; raises a fault such as "is list, not a message" for anything else."""
         if not isinstance(item, dict):
             raise self.fault(where, f"is {type(item).__name__}, not {what}")
         return item
@@ -104,7 +104,7 @@ class Draft:
             yield (where := f"{place}[{number}]"), self.expect(item, where, what)
 
     def kept_as_json(self, where: str, what: str, value: Any) -> str:
-        """A value that no rule knows as JSON text, with a warning."""
+        """A value that no rule knows, as JSON text and with a warning."""
         self.warn(where, f"{what} was kept as JSON text")
         return json_text(value)
 
@@ -113,7 +113,7 @@ class Draft:
         self.event_at(len(self.messages), kind, text, **facts)
 
     def event_at(self, before_message: int, kind: EventKind, text: str = "", **facts: Any) -> None:
-        """Record an event whose place is known by the message it came before."""
+        """Record an event at the message that it came before."""
         before, after = facts.pop("tokens_before", None), facts.pop("tokens_after", None)
         replaced, summary = facts.pop("replaced", ()), facts.pop("summary_message", None)
         self.events.append(Event(kind, before_message, text, before, after, plain(facts), replaced, summary))
@@ -122,7 +122,7 @@ class Draft:
         self.messages.append(Message("system", text))
 
     def user(self, text: str, *, images: Sequence[Image] = (), name: str = "", result: bool = False) -> None:
-        """Add a user message; `result`: it is what a tool gave back, and no call of the source asked for it."""
+        """Add a user message; `result`: it is a tool's output for which the source has no call."""
         self.messages.append(Message("user", text, images=tuple(images), name=name, result=result))
 
     def assistant(
@@ -165,7 +165,7 @@ class Draft:
             yield call if own == call.id and call.name else ToolCall(own, call.name or UNNAMED, call.arguments)
 
     def tool(self, call_id: str, text: str, *, name: str = "", images: Sequence[Image] = (), error: bool = False, where: str = "") -> None:
-        """Add a tool result; with no id it answers the first open call (of that name, where a name is given)."""
+        """Add a tool result; with no id it answers the first open call (with that name, if there is one)."""
         own, call_name = self._match(call_id, name)
         if not own:
             self._orphan(call_id, text, name, images, where)
@@ -176,7 +176,7 @@ class Draft:
         self.messages.append(Message("tool", text, (), own, name or call_name, "", tuple(images), None, error))
 
     def asked(self, text: str, calls: Sequence[ToolCall], name: str) -> bool:
-        """Add an assistant message of which nothing needs a second look; False, and nothing added, where something does."""
+        """Fast path: add an assistant message that needs no further check. False, and nothing added, if it does."""
         if len(calls) == 1:
             own = calls[0].id
             opened = {own: (own, calls[0].name)}
@@ -192,7 +192,7 @@ class Draft:
         return True
 
     def answered(self, call_id: str, text: str, name: str) -> bool:
-        """Add a result with content that names an open call; False, and nothing added, where it does not."""
+        """Fast path: add a result that has content and names an open call. False, and nothing added, for any other."""
         own, call_name = self._open.get(call_id, ("", ""))
         if not own or own in self._answered or not text or text.isspace():
             return False
@@ -210,7 +210,7 @@ class Draft:
         self._tally.empty(what, where or f"messages[{len(self.messages)}]")
 
     def insert(self, index: int, message: Message) -> None:
-        """Put a message that was found late into the prefix; events behind it move with their messages."""
+        """Insert a message that was found late; events after it move with their messages."""
         self.messages.insert(index, message)
         self.events = [event.shifted(index) for event in self.events]
 
@@ -221,7 +221,7 @@ class Draft:
 
     @property
     def let_go(self) -> str:
-        """Why another reader should try the file: nothing that the agent said was found. Empty where something was."""
+        """Why another reader should try the file: this one found no agent output. Empty if it did, or if the file itself is faulty."""
         if self._fault:
             return self._fault.reason if isinstance(self._fault, NotThisFormat) else ""
         turns = [message for message in self.messages if message.role == "assistant"]
@@ -230,7 +230,7 @@ class Draft:
         return "its assistant messages came out empty" if turns else "no assistant message was found"
 
     def size(self) -> int:
-        """Characters of all messages, which is what storing them takes at least."""
+        """Characters of all messages: the minimum that storing them takes."""
         texts = sum([len(message.content) + len(message.thinking) for message in self.messages])
         return texts + sum([len(call.arguments) for message in self.messages if message.tool_calls for call in message.tool_calls])
 

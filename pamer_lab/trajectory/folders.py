@@ -1,6 +1,6 @@
-"""Folders of traces: which of their files are read, and the reward that a Harbor trial (WorkBuddyBench, Terminal-Bench) keeps in one.
+"""Folders of traces: which files are read, and the reward that a Harbor trial (WorkBuddyBench, Terminal-Bench) keeps in its folder.
 
-Invariant: rewards come from small files of the trial's own folder, and never replace one that a trace has.
+Invariant: rewards come from small files of the trial's own folder, and never replace a trace's own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ from pamer_lab.trajectory.shared.rewards import reward_of
 from pamer_lab.trajectory.yaml_cassette import CASSETTE_SUFFIXES, is_cassette
 
 REWARDS = ("verifier/reward.json", "verifier/score.json", "verifier/reward.txt", "result.json")
-"""Where a trial keeps its reward, the verifier's own words first."""
+"""Where a trial keeps its reward; the verifier's files come first."""
 MOST_BYTES = 4_000_000
-"""Of a file with a reward."""
+"""Size limit of a file with a reward."""
 PROXY_LOG, SUMMARY = "requests.jsonl", "trajectory.json"
 """The proxy's log of a trial, and the trajectory made from it, which lacks the tools' results."""
 LABEL_SUFFIX = ".labels.json"
@@ -41,7 +41,7 @@ def trace_sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _may_hold_traces(file: Path, suffixes: tuple[str, ...]) -> bool:
-    """By its name, and for YAML by its beginning: most YAML is settings, and no cassette."""
+    """Judged by its name, and for YAML by its beginning, since most YAML files are settings, not cassettes."""
     if file.suffix in CASSETTE_SUFFIXES:
         try:
             with file.open("rb") as stream:
@@ -64,7 +64,7 @@ def _trace_files(trial: Path) -> list[Path]:
 
 
 def reward_beside(path: Path, roots: Sequence[Path] = ()) -> float | None:
-    """The reward of the trial that a file in `agent/` belongs to; None where there is none."""
+    """The reward of the trial that a file in `agent/` belongs to; None without one."""
     if path.parent.name != "agent" or not _is_trial(path.parent.parent):
         return None
     for name in REWARDS:

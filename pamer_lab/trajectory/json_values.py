@@ -1,8 +1,8 @@
-"""One JSON value out of bytes, strictly: what is odd but readable is noted, what is not is refused with its place.
+"""Parses one JSON value strictly: what is odd but readable is noted, anything else is refused with its place.
 
-Parsing uses msgspec, which is fast, strict and sparing with memory. Only when it refuses does the standard library's slower parser
-look again: to accept NaN and half surrogate pairs with a note, and to say where the fault is. Invariant: an object with a
-key twice is refused, and every text that comes out can be written as UTF-8 again.
+Parsing uses msgspec, which is fast, strict and sparing with memory. Only if it refuses does the standard library's slower parser
+try again, to accept NaN and half surrogate pairs with a note and to locate the fault. Invariant: an object with a duplicate key is
+refused, and every text returned can be written as UTF-8.
 """
 
 import json
@@ -25,12 +25,12 @@ NOT_JSON = "is text, not JSON. Files that are read: JSON and JSON Lines (also as
 BLANK_END = re.compile(rb'"[ \t\r\n]+:')
 KEY_END = re.compile(rb'"[ \t\r\n]*:')
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?[ \t\r\n]*+(:?)', re.DOTALL)
-"""A text, and the colon behind it that makes it a key."""
+"""A string, and the colon after it that makes it a key."""
 
 FEW, CHUNK = 1 << 13, 1 << 20
-"""Bytes below which a text is counted without arrays, and bytes that an array looks at together."""
+"""Bytes below which keys are counted without arrays, and bytes that one array step looks at."""
 MOST_BACKSLASHES = 64
-"""Backslashes before a quote that are counted; behind more of them it may be anything."""
+"""Backslashes before a quote that are counted; a quote after more of them counts as a possible end."""
 
 
 def parse_json(data: bytes) -> tuple[Any, list[str]]:
@@ -98,7 +98,7 @@ def _syntax_fault(text: str, error: json.JSONDecodeError) -> str:
 
 
 def _mend_surrogates(text: str) -> tuple[str, int]:
-    """Half surrogate pairs cannot be written as UTF-8 anywhere; they become the replacement character."""
+    """Replace half surrogate pairs, which cannot be written as UTF-8, with U+FFFD; also returns how many there were."""
     halves = 0
 
     def mend(escape: re.Match[str]) -> str:
@@ -112,7 +112,7 @@ def _mend_surrogates(text: str) -> tuple[str, int]:
 
 
 def _may_have_duplicates(data: bytes, value: Any) -> bool:
-    """More keys in the text than in the value."""
+    """Whether the text may have more keys than the parsed value."""
     keys = 0
     objects: list[Any] = [value] if type(value) is dict else []
     lists: list[Any] = [value] if type(value) is list else []
@@ -131,19 +131,19 @@ def _may_have_duplicates(data: bytes, value: Any) -> bool:
         objects, lists = below, inside
     if not keys:
         return False
-    # Every key ends with such a sign; texts may hold further ones, and then the texts themselves are compared.
+    # Every key ends with a quote and a colon; strings may contain more of these, so then the strings themselves are checked.
     return _key_ends(data) > keys and b"".join(STRING.findall(data)).count(b":") > keys
 
 
 def _key_ends(data: bytes) -> int:
-    """At most how many keys a text has: quotes before a colon, but for those that one backslash (or three…) makes part of a text."""
+    """Upper bound on the number of keys: quotes before a colon, without those that one backslash (or three…) makes part of a string."""
     if len(data) < FEW:
         return len(KEY_END.findall(data))
     text = np.frombuffer(data, dtype=np.uint8)
     found = 0
     for start in range(0, len(text), CHUNK):
         colons = np.flatnonzero(text[start : start + CHUNK] == ord(":")) + start
-        before = text[colons - 1]  # of a colon at the very beginning: the last byte, which is no quote of a key
+        before = text[colons - 1]  # for a colon at the very beginning: the last byte, which never ends a key
         if (before <= ord(" ")).any() and (spaced := len(BLANK_END.findall(data, max(0, start - CHUNK), start + CHUNK))):
             found += spaced
         quotes = colons[before == ord('"')] - 1
@@ -153,7 +153,7 @@ def _key_ends(data: bytes) -> int:
 
 
 def _unescaped(text: Any, quotes: Any) -> int:
-    """How many of these quotes, each behind a backslash, end a text because the backslashes come in pairs; unclear ones count."""
+    """How many of these quotes, each after a backslash, end a string because the backslashes come in pairs; unclear ones count."""
     ended = 0
     for run in range(2, MOST_BACKSLASHES):
         more = (quotes >= run) & (text[np.maximum(quotes - run, 0)] == ord("\\"))

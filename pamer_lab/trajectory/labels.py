@@ -1,10 +1,8 @@
 """Labels that a source implies: from recorded memory operations, and from a side file.
 
-A call of a `manage_context`-like tool marks compression at its decision point, a `query_memory`-like one marks recall; both
-with the origin `memory-operation`. A side file names traces by id, question or number and gives labels with the origin
-`side-file`. Invariant: a label points at a decision point that exists, and no two labels of a trace have the same
-point, target and origin. Only positive points need a label: a trace that has labels of a target is labelled throughout for it,
-unless they are a model's, which says what it found at every point it was asked about.
+A call of a `manage_context`-like tool labels compression at its decision point, a `query_memory`-like one recall; a side file names
+traces by id, question or number. Only positive points need a label, except from a model or `hindsight`, which label every point that
+they judge. Invariant: a label points at an existing decision point, and no two labels of a trace share point, target and origin.
 """
 
 import re
@@ -23,10 +21,10 @@ from pamer_lab.trajectory.values import Label, Message, Target, Trace
 OPERATION = "memory-operation"
 SIDE_FILE = "side-file"
 HINDSIGHT = "hindsight"
-"""Labels that a rule took from what later actions used (`runs/hindsight.py`); it says what it found at every point it can judge. A rule
-with other numbers than its own adds them: `hindsight:horizon=8`."""
+"""Labels that a rule derives from what later actions used (`runs/hindsight.py`), at every point that it can judge. Parameters other
+than its defaults are appended: `hindsight:horizon=8`."""
 POSITIVES_ENOUGH = frozenset({"native", "generator", OPERATION, SIDE_FILE})
-"""Origins that may write down positive points alone; every other origin, a model's name or `hindsight`, gives negatives too."""
+"""Origins that may label positive points only; every other origin, a model's name or `hindsight`, labels negatives too."""
 
 INFORMED_MARK = "+action"
 """Ends the origin of labels whose annotator saw the action that came next."""
@@ -42,7 +40,7 @@ _RECALL_NAMES = {"recall", "remember", "glimpse", "conversation_search", "archiv
 
 
 def by_hindsight(label: Label) -> bool:
-    """Whether a label was taken from later actions, by whatever numbers."""
+    """Whether a label was derived from later actions, with whatever parameters."""
     return label.origin.partition(":")[0] == HINDSIGHT
 
 
@@ -57,7 +55,7 @@ def is_compression(name: str) -> bool:
 
 
 def is_recall(name: str) -> bool:
-    """Whether a tool of this name asks the agent's own memory; plain `search` and `get_context` do not."""
+    """Whether a tool of this name queries the agent's own memory; plain `search` and `get_context` do not."""
     words = _split(name)
     return name.lower() in _RECALL_NAMES or bool(words & _ASK and words & _MEMORY) or bool(words & _STRONG_ASK and words & _CONTEXT)
 
@@ -103,7 +101,7 @@ class SideEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     index: int = -1
     """Number of the trace within its file, 0-based."""
     file: str = ""
-    """Name of the trace file, without its folder: narrows `question_id` or `index` down where several files are imported."""
+    """Name of the trace file, without its folder: narrows `question_id` or `index` down if several files are imported."""
 
 
 class SideFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,7 +130,7 @@ def load_side_file(path: Path, limits: ReadLimits | None = None) -> SideFile:
 
 
 class SideLabels:
-    """Gives traces their labels and remembers which entries found none."""
+    """Adds the labels of a side file to traces, and remembers which entries matched no trace."""
 
     def __init__(self, path: Path, limits: ReadLimits | None = None) -> None:
         self.path = str(path)
@@ -163,7 +161,7 @@ def _names(entry: SideEntry, trace: Trace) -> bool:
 
 
 def merge(first: Iterable[Label], second: Iterable[Label]) -> tuple[Label, ...]:
-    """Both, without repeats, by decision point."""
+    """Both without duplicates, of which the first is kept, ordered by decision point."""
     found: dict[tuple[Any, ...], Label] = {}
     for label in (*first, *second):
         found.setdefault((label.t, label.target, label.origin), label)

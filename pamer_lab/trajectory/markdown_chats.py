@@ -1,7 +1,7 @@
 """Chats written as Markdown: which tool wrote one, and how to get JSON from it instead.
 
-Such a file has lost what is needed here (which text is a call, which a result, where a message ends), so it is refused; the sentence says
-what to import. Adding a tool is a line in `CHATS`.
+Such a file has lost what is needed here (which text is a call, which a result, where a message ends), so it is refused; the error says
+what to import instead. To support another tool, add an entry to `CHATS`.
 """
 
 import re
@@ -42,19 +42,18 @@ CHATS: tuple[tuple[re.Pattern[str], str, str], ...] = (
 )
 
 TABLES = (
-    (re.compile(rb"PAR1"), "Parquet file"),
-    (re.compile(rb"ARROW1\x00\x00"), "Feather file"),
-    (re.compile(rb'\A(?:\xef\xbb\xbf)?"?[A-Za-z_][\w. -]{0,80}"?(?:,"?\w[\w. -]{0,80}"?){2,200}\r?\n'), "CSV table"),
+    (re.compile(rb"PAR1"), "Parquet file", "read_parquet"),
+    (re.compile(rb"ARROW1\x00\x00"), "Feather file", "read_ipc"),
+    (re.compile(rb'\A(?:\xef\xbb\xbf)?"?[A-Za-z_][\w. -]{0,80}"?(?:,"?\w[\w. -]{0,80}"?){2,200}\r?\n'), "CSV table", "read_csv"),
 )
-"""Beginnings of tables, in which some products export their spans."""
+"""Beginnings of tables, in which some products export their spans; their names, and the functions of polars that read them."""
 
 
 def reason_of(data: bytes) -> str:
     """Why a Markdown chat or a table is refused, and what to import instead; empty where the bytes are neither."""
-    if table := next((name for sign, name in TABLES if sign.match(data)), ""):
-        return (
-            f"is a {table}, not JSON; write its rows as JSON lines (pandas: `to_json(PATH, orient='records', lines=True)`) and import that"
-        )
+    for sign, table, read in TABLES:
+        if sign.match(data):
+            return f"is a {table}, not JSON; write its rows as JSON lines (`polars.{read}(FILE).write_ndjson(NEW)`) and import those"
     text = data[:LOOKED_AT].decode("utf-8", "replace").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):
         return ""

@@ -1,4 +1,4 @@
-"""Bytes -> JSON values with their places: one value, or several in lines, or one clear sentence.
+"""Bytes -> JSON values with their places: one value, or one per line; or an error in one sentence.
 
 Knows encodings and lines, nothing of files or traces; `json_values` reads one value. Invariant: every refusal names a
 place, and whatever was odd but readable is noted.
@@ -22,14 +22,13 @@ EMPTY = "is empty"
 UTF_16 = "is UTF-16; save it as UTF-8"
 BINARY = "is a binary file, not JSON"
 ON_ONE_LINE = "JSON values on one line; each was read"
-PARQUET_MAGIC = b"PAR1"
 NOT_BLANK = re.compile(rb"\S")
 OBJECT_LINE = re.compile(rb"^\{[^\n]*\}[ \t\r]*$", re.MULTILINE)
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector, which walks all values of a file again and again while they are being made."""
+    """Pauses the cyclic garbage collector, which would walk all values of a file repeatedly while they are being created."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -47,7 +46,7 @@ class Record(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What some bytes hold."""
+    """The values in a text."""
 
     in_lines: bool
     """Several values, one per line (or more), rather than one value."""
@@ -87,8 +86,6 @@ def _check_encoding(data: bytes) -> bytes:
         data = data[3:]
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(UTF_16, where="byte 0")
-    if data[:4] == PARQUET_MAGIC:
-        raise InputError("is Parquet; write its rows as JSON lines first, for example with `polars.read_parquet(file).write_ndjson(name)`")
     head = data[:4096]
     if b"\0" in head:
         raise InputError(BINARY, where=f"byte {head.index(0)}")
@@ -108,7 +105,7 @@ def _looks_like_lines(data: bytes) -> bool:
 
 
 def _starts_with_several_values(data: bytes) -> bool:
-    """The first line holds two objects, glued together, of which the first is complete."""
+    """Whether the first line holds several objects or lists, of which the first is complete."""
     start, end = _first_line(data)
     if data[start : start + 1] not in (b"{", b"["):
         return False
@@ -121,7 +118,7 @@ def _starts_with_several_values(data: bytes) -> bool:
 
 
 def _first_line(data: bytes) -> tuple[int, int]:
-    """Where the first line with content starts and ends; a large file is not copied to find out."""
+    """Where the first line with content starts and ends, found without copying a large file."""
     found = NOT_BLANK.search(data)
     start = found.start() if found else 0
     end = data.find(b"\n", start)
@@ -165,7 +162,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _glued_values(line: bytes) -> list[Any]:
-    """All values of a line that holds several, or nothing when it is simply broken."""
+    """All values of a line that holds several; an empty list if it is simply broken."""
     values: list[Any] = []
     decoder = json.JSONDecoder()
     try:
@@ -182,7 +179,7 @@ def _glued_values(line: bytes) -> list[Any]:
 
 
 def _values_in_a_row(data: bytes, max_records: int) -> list[Record]:
-    """Objects that follow each other, each over several lines, as OpenTelemetry's console exporter prints them; else nothing."""
+    """Objects that follow each other, each over several lines, as OpenTelemetry's console exporter prints them; else an empty list."""
     if data.lstrip()[:1] != b"{":
         return []
     records: list[Record] = []

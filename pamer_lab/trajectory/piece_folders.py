@@ -35,7 +35,7 @@ def may_be_piece(name: str) -> bool:
 
 
 def group_names(names: Iterable[str]) -> dict[str, str]:
-    """Uploaded names -> the folder whose pieces they are, in the order of the pieces; names of no such folder are not in it."""
+    """Uploaded name -> the folder that it is a piece of, in the order of the pieces; other names are left out."""
     found = sorted(names)
     messages, parts = ({name.partition(f"{kind}/")[0] for name in found if IN_STORAGE[kind].search(name)} for kind in ("message", "part"))
     joined: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Values as they are stored: arguments as JSON text, facts as plain JSON, parameters of bearable depth.
+"""Values as they are stored: arguments as JSON text, facts as plain JSON, parameters of limited depth.
 
 Knows no trace and no format.
 """
@@ -10,9 +10,9 @@ import orjson
 from pamer_lab.errors import FormatError
 
 NO_ARGUMENTS = "".join("{}")
-"""The arguments of a call whose source gives none at all. Compared by identity, so that a written `{}` is not taken for it."""
+"""The arguments of a call whose source gives none at all. Compared by identity, so that an explicit `{}` is not mistaken for it."""
 MOST_DEPTH = 100
-"""Levels of a tool's parameters; beyond 254 no request with them can be written."""
+"""Maximum levels of a tool's parameters; beyond 254 levels a request cannot be serialised."""
 
 
 def json_text(value: Any) -> str:
@@ -36,7 +36,7 @@ def is_deep(value: Any) -> bool:
 
 
 def _children(value: Any) -> list[Any]:
-    """What is directly inside an object or list, as far as it may hold more."""
+    """The objects and lists directly inside a value."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [child for child in inside if isinstance(child, dict | list)]
 

@@ -45,7 +45,7 @@ class Rejection:
     where: str
     reason: str
     tried: tuple[tuple[str, str], ...] = ()
-    """(format, why it gave up) of every reader that claimed the file, where no reader could use it."""
+    """(format, why it gave up) of every reader that claimed the file, if none could use it."""
 
     @property
     def sentence(self) -> str:
@@ -93,7 +93,7 @@ def iter_traces(
 ) -> Iterator[Trace | Rejection]:
     """Traces and rejections one by one, so that many files need not be in memory together.
 
-    With `roots`, only files below one of them are read. A folder is its own root: no link in it leads out of it.
+    With `roots`, only files below one of them are read. A folder is its own root: a link that leads out of it is refused.
     """
     limits = limits or ReadLimits.from_environment()
     for given in paths:
@@ -143,7 +143,7 @@ def read_bytes(data: bytes, name: str, limits: ReadLimits | None = None) -> Read
     except InputError as error:
         reading.add(Rejection(name, error.where, error.reason))
         return reading
-    with uncollected():  # all traces are kept, so nothing is gained by looking for garbage between them
+    with uncollected():  # all traces are kept, so collecting garbage between them gains nothing
         for item in traces_of(document, limits):
             reading.add(item)
     return reading
@@ -186,7 +186,7 @@ def _read_upload(name: str, data: bytes, limits: ReadLimits) -> Iterator[Trace |
 
 
 def traces_of(document: Document, limits: ReadLimits | None = None) -> Iterator[Trace | Rejection]:
-    """The traces of one parsed document, by the first format that finds something to read in it; of a zip, those of each file in it."""
+    """The traces of a parsed document, read by the first format that finds something in it; for a zip, those of each file."""
     if document.members:
         for member in member_documents(document, limits or ReadLimits.from_environment()):
             if isinstance(member, InputError):
@@ -218,7 +218,7 @@ def _traces_of(document: Document) -> Iterator[Trace | Rejection]:
         notes = "".join(f"; it {text}" for _, text in document.notes) if document.kind == "sqlite" else ""
         yield Rejection(document.path, "", f"{NO_MESSAGES} in a known format ({_look(document)}){LISTED}{notes}")
         return
-    # No reader found words of the agent: what the most specific one made of the file is all there is.
+    # No reader found anything that the agent said, so the most specific reader's result is returned.
     found = list(_finished(document, *first, [])) or [Rejection(document.path, "", NO_MESSAGES)]
     yield from (replace(item, tried=tuple(tried)) if isinstance(item, Rejection) else item for item in found)
 
@@ -244,7 +244,7 @@ def _open(document: Document, drafts: Iterator[Draft]) -> tuple[list[Draft], Rej
 def _finished(
     document: Document, drafts: Iterable[Draft], fault: Rejection | None, tried: list[tuple[str, str]]
 ) -> Iterator[Trace | Rejection]:
-    """The drafts as traces, each numbered by its place in the file; `fault` ends them."""
+    """The drafts as traces, each numbered by its place in the file; `fault`, if any, comes last."""
     index = 0
     try:
         for draft in drafts:

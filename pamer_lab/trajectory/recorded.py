@@ -1,7 +1,7 @@
 """What an agent really had in its context before a decision, rebuilt from the memory operations its trace records.
 
 Knows messages and events, nothing of blocks, tokens or models. Invariant: a view holds only messages before the decision, each as
-it was recorded or in the form that an operation before the decision gave it.
+recorded or as changed by an operation before the decision.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Recorded:
     """Recorded tokens of the context at a decision point, where the source counted them per turn."""
 
     def applied(self, end: int) -> tuple[Event, ...]:
-        """The operations done before message `end`; a summary that is itself a message counts once it was written."""
+        """The operations done before message `end`; one whose summary is itself a message counts once that message was written."""
         return tuple(event for event in self.events if _done_before(event) <= end)
 
     def view(self, messages: Sequence[Message], end: int) -> tuple[Message, ...]:
@@ -42,7 +42,7 @@ class Recorded:
         return frozenset(index for event in self.applied(end) for first, last in event.replaced for index in range(first, last))
 
     def stand_ins(self, messages: Sequence[Message], end: int) -> tuple[Message, ...]:
-        """Of the view, what replaces messages that are gone; a summary that is a tool's result stays with its call."""
+        """The messages of the view that replace removed ones; a summary that is a tool result stays with its call."""
         held, gone = self._held(messages, end), self.gone(end)
         return tuple(held[place] for place in sorted(held) if place[1] == 0 or place[0] in gone)
 
@@ -54,11 +54,11 @@ class Recorded:
 
 
 Held = dict[tuple[int, int], Message]
-"""By (message index, 1); a summary put in before that message has (index, 0)."""
+"""(message index, 1) -> message; a summary inserted before that message has the key (index, 0)."""
 
 
 def recorded_of(trace: Trace, history: History = "recorded") -> Recorded | None:
-    """A trace's memory operations; None where full history is asked for, or the trace does not record what was replaced."""
+    """A trace's memory operations; None if the full history is requested, or the trace does not record what was replaced."""
     if history == "full":
         return None
     events = tuple(sorted((event for event in trace.events if event.replaced), key=lambda event: event.before_message))
@@ -107,7 +107,7 @@ def _apply(held: Held, event: Event) -> None:
 
 
 def _sizes(trace: Trace) -> dict[int, int]:
-    """`token_trajectory` says the tokens after each turn, which is what the next decision had."""
+    """Decision point -> recorded tokens; `token_trajectory` counts them after each turn, which is what the next decision had."""
     rows = trace.meta.get("token_trajectory")
     found: dict[int, int] = {}
     for row in rows if isinstance(rows, list) else []:

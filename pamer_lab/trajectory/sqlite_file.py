@@ -1,6 +1,6 @@
-"""The bytes of a SQLite file -> the rows of its tables, within the limits, or one clear sentence.
+"""The bytes of a SQLite file -> the rows of its tables, within the limits, or an error in one sentence.
 
-Several agents keep their sessions in SQLite. The file is opened as a copy in memory, with the pages of its write-ahead log put in where
+Several agents keep their sessions in SQLite. The file is opened as a copy in memory, with the pages of its write-ahead log applied if
 there is one, so nothing is written; only plain tables are read, and no view, trigger, virtual table or function of the file ever runs.
 Knows nothing of traces.
 """
@@ -19,22 +19,22 @@ from pamer_lab.trajectory.unpacking import ZSTD_MAGIC, unzstd
 SQLITE_MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 WRITE_VERSION = slice(18, 20)
-"""Where the header says how the file is written; 2 means that newest pages may be in a second file, which is not here."""
+"""Where the header says how the file is written; 2 means that the newest pages may be in a second file."""
 PLAIN, WAL = b"\1\1", b"\2\2"
 WAL_HEADER = struct.Struct(">4s4xI4x8s8x")
-"""Of a write-ahead log: magic, bytes of a page, salt."""
+"""Header of a write-ahead log: magic, bytes per page, salt."""
 WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 WAL_FRAME = struct.Struct(">II8s8x")
-"""Before each page of the log: its number, the pages of the file after a commit (0 inside one), salt."""
+"""Header of each page in the log: page number, pages of the file after a commit (0 inside one), salt."""
 MOST_TABLES = 500
 STEPS = 1_000
-"""Instructions of SQLite between two looks at the budget."""
+"""SQLite instructions between two checks of the budget."""
 MOST_CALLS = 2_000_000
-"""Looks at the budget before a file that never ends is given up."""
+"""Checks of the budget before a file that never ends is refused."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 ORDINARY = "SELECT name, sql FROM sqlite_schema"
 PLAIN_TABLE = re.compile(r"\A\s*CREATE\s+TABLE\b(?!.*\bAS\s*\()", re.IGNORECASE | re.DOTALL)
-"""A virtual table's module runs as soon as it is looked at, a computed column's functions when it is read; neither is plain."""
+"""Excludes virtual tables, whose module runs on first access, and computed columns, whose functions run when they are read."""
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -45,9 +45,9 @@ def is_wal(data: bytes) -> bool:
 
 
 def with_log(data: bytes, log: bytes, most: int) -> bytes:
-    """The file with the committed pages of its write-ahead log in place; frames of an older log have another salt, and end it.
+    """The file with the committed pages of its write-ahead log applied, up to the first frame of an older log (with another salt).
 
-    A log in which a table of the file is gone is not the file's own: the file is returned as it is.
+    A log in which a table of the file is missing belongs to another file, so the file is returned unchanged.
     """
     if len(log) < WAL_HEADER.size:
         return data
@@ -120,7 +120,7 @@ def _names(connection: sqlite3.Connection) -> list[str]:
 
 
 class _Budget:
-    """The most that the rows may add up to; a damaged file may repeat its pages endlessly."""
+    """Limits the total size of the rows, since a damaged file may repeat its pages endlessly."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self.bytes, self.values, self.limits = limits.max_bytes, limits.max_values, limits
@@ -142,7 +142,7 @@ def _rows(connection: sqlite3.Connection, name: str, budget: _Budget) -> Iterato
 
 
 def _plain(value: Any, budget: _Budget) -> Any:
-    """A value as JSON has it; bytes that are text (packed with zstd or not) become text, other bytes their length."""
+    """A value in JSON types; bytes that are text (compressed with zstd or not) become text, other bytes their length."""
     if not isinstance(value, bytes):
         return value
     try:

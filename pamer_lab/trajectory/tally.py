@@ -41,7 +41,7 @@ class Tally:
         self._empty[what] = (before + 1, first)
 
     def unread(self, type: str, where: str, count: int = 1) -> None:
-        """Count something that no rule takes."""
+        """Count something that no rule reads."""
         before, first = self._unread.get(type, (0, where))
         self._unread[type] = (before + count, first)
 

@@ -1,4 +1,4 @@
-"""Packed bytes -> plain bytes within the limits, and the look at a text before it is parsed.
+"""Compressed bytes -> plain bytes within the limits, and the check of a text before it is parsed.
 
 Knows gzip, zstd, zip and how many values a JSON text holds; nothing of files or traces. Invariant: what untrusted bytes
 would unpack or parse to is counted before it is stored, so that a bomb costs a little time and no memory; a member's name
@@ -19,13 +19,14 @@ from pamer_lab.errors import InputError
 
 TOO_LARGE = "unpacks to more than the limit"
 MOST_EXPANSION = 1_032
-"""Deflate makes at most so many bytes of one."""
+"""Maximum bytes that deflate can make of one."""
 CHUNK = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 CENTRAL_ENTRY = b"PK\x01\x02"
 """Begins every entry of a zip's directory."""
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
-"""Stored, deflate, and Zstandard where this Python has it. The others reserve the memory that a file asks for."""
+"""Stored, deflate, and Zstandard where this Python has it. Others reserve as much memory as the file asks for."""
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 NAME_CHARACTERS = 200
 FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, LookupError, struct.error, zlib.error)
@@ -33,7 +34,7 @@ FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFErr
 
 
 def gunzip(data: bytes, limits: ReadLimits) -> bytes:
-    """The plain bytes; a bomb is unpacked once without being kept, and refused."""
+    """The plain bytes; what may exceed the limit is first unpacked without being kept, so that a bomb is refused."""
     try:
         if len(data) * MOST_EXPANSION > limits.max_bytes:
             size = 0
@@ -74,7 +75,7 @@ def unzstd(data: bytes, most: int) -> bytes:
 
 
 def json_members(data: bytes, limits: ReadLimits) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of a zip's members of JSON or JSON lines, in name order; hidden ones (`__MACOSX`) are no data."""
+    """Name and bytes of a zip's members of JSON or JSON lines, in name order; hidden ones (`__MACOSX`) are skipped."""
     entries = data.count(CENTRAL_ENTRY)  # `zipfile` builds an object per entry as soon as it opens
     if entries > limits.max_archive_members:
         raise InputError(f"has {entries:,} members; the limit is {limits.max_archive_members:,}")
@@ -114,7 +115,7 @@ def refuse_many_values(data: bytes, limits: ReadLimits) -> None:
 
 
 def marks(data: bytes) -> int:
-    """Commas and opening brackets, inside texts too."""
+    """Number of commas and opening brackets, including those inside strings."""
     found = 0
     for start in range(0, len(data), CHUNK):
         piece = np.frombuffer(data[start : start + CHUNK], dtype=np.uint8)
@@ -123,7 +124,7 @@ def marks(data: bytes) -> int:
 
 
 def count_values(data: bytes) -> int:
-    """Commas and opening brackets outside texts, found in chunks."""
+    """Number of commas and opening brackets outside strings, counted in chunks."""
     total, inside, start = 0, False, 0
     while start < len(data):
         end = min(start + CHUNK, len(data))
@@ -139,7 +140,7 @@ def count_values(data: bytes) -> int:
 
 
 def shown_name(name: str) -> str:
-    """An untrusted file name as a label: printable and not too long; the end says more than the beginning."""
+    """An untrusted file name as a label: printable and not too long; a long name keeps its end, which says more."""
     clean = "".join(char if char.isprintable() else "\ufffd" for char in name[-NAME_CHARACTERS:])
     return clean if len(name) <= NAME_CHARACTERS else f"…{clean}"
 

@@ -23,12 +23,12 @@ Target = Literal["compression", "recall"]
 
 EventKind = Literal["compaction", "memory_write", "memory_read", "context_edit", "subagent", "note"]
 """`compaction`: the source replaced history by a summary. `memory_write` and `memory_read`: the agent
-stored or asked its own memory. `context_edit`: history was trimmed without a summary. `subagent`: a side
+wrote or queried its own memory. `context_edit`: history was trimmed without a summary. `subagent`: a side
 agent ran here. `note`: anything else the source recorded that is not a message."""
 
 
 WarningKind = Literal["changed", "empty", "unread", "tried", "guess"]
-"""`changed`: kept, in another form than the source's. `empty`: a message, result or call that came out without content.
+"""`changed`: kept in a form other than the source's. `empty`: a message, result or call that came out without content.
 `unread`: in the file and not in the trace. `tried`: other readers claimed the file first and gave up. `guess`: the messages were
 found by a search."""
 
@@ -122,10 +122,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
     replaced: tuple[tuple[int, int], ...] = ()
     """Ranges [start, end) of messages that the agent no longer had from here on; empty where the source does not say which."""
     summary: int | None = None
-    """Index of the message that took their place, where one did; otherwise `text` did, if there is any."""
+    """Index of the message that replaced them, if one did; otherwise `text` did, if there is any."""
 
     def shifted(self, index: int) -> "Event":
-        """The event after a message was inserted at `index`: places from there on are one further."""
+        """The event after a message was inserted at `index`: indices from there on grow by one."""
 
         def place(number: int) -> int:
             return number + (number >= index)
@@ -193,13 +193,13 @@ class Trace(Struct, frozen=True, omit_defaults=True):
 
     @property
     def results(self) -> int:
-        """Number of tool results, those that answer no recorded call included."""
+        """Number of tool results, including those that answer no recorded call."""
         return sum(message.role == "tool" or message.result for message in self.messages)
 
     def frame(self) -> "pl.DataFrame":
         """The messages as a frame, one row each; the columns are in `docs/python.md`.
 
-        `block` is the turn whose assistant message the row is, or follows; null before the first one. Token columns are what the source
+        `block` is the number of the turn that the row belongs to; null before the first one. Token columns are what the source
         recorded, null where it did not: a trace itself counts nothing.
         """
         import polars as pl

@@ -1,7 +1,7 @@
 """HTTP cassettes that VCR libraries write as YAML -> plain values.
 
-Only files that begin like a cassette are parsed, and every scalar stays text. Invariant: no tag but `!!binary` is honoured, so nothing is
-ever built from a file but texts, lists and objects; aliases, which can make a small file endless, are refused, and all packed bodies
+Only files that begin like a cassette are parsed, and every scalar stays text. Invariant: no tag but `!!binary` is honoured, so a
+file only ever becomes texts, lists and objects; aliases, which can make a small file endless, are refused, and all compressed bodies
 together stay within one budget.
 """
 
@@ -13,16 +13,15 @@ from typing import Any
 from pamer_lab.config import ReadLimits
 from pamer_lab.errors import InputError
 from pamer_lab.opening import Budget
-from pamer_lab.trajectory.unpacking import gunzip
+from pamer_lab.trajectory.unpacking import GZIP_MAGIC, gunzip
 
 CASSETTE = re.compile(rb"\A(?:---[^\n]*\n|#[^\n]*\n|version:[^\n]*\n|recorded_with:[^\n]*\n|\s)*+(?:http_)?interactions:", re.ASCII)
 CASSETTE_SUFFIXES = (".yaml", ".yml")
 MOST_DEPTH = 100
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 def is_cassette(data: bytes) -> bool:
-    """Whether these bytes look like one."""
+    """Whether these bytes look like a cassette."""
     return CASSETTE.match(data[:4_000]) is not None
 
 
@@ -31,7 +30,7 @@ def read_cassette(data: bytes, limits: ReadLimits) -> Any:
     import yaml
 
     class Loader(yaml.CBaseLoader):  # type: ignore[misc]
-        """Texts only; bodies that are not text are decoded."""
+        """Keeps scalars as text and decodes binary bodies."""
 
     budget = Budget(len(data))
 

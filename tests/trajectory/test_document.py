@@ -3,9 +3,11 @@
 import gzip
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
+import polars
 import pytest
 
 from pamer_lab.config import ReadLimits
@@ -85,6 +87,17 @@ def test_half_a_surrogate_pair_becomes_a_replacement_character_with_a_warning() 
     (trace,) = read_bytes(data, "f.json").traces
     assert trace.messages[0].content == "a\ufffd b \U0001f600 \\ud83d"
     assert any("surrogate" in warning.text for warning in trace.warnings)
+
+
+@pytest.mark.parametrize(("kind", "write"), [("Parquet", "write_parquet"), ("Feather", "write_ipc"), ("CSV", "write_csv")])
+def test_a_table_is_refused_with_the_call_that_makes_it_readable(tmp_path: Path, kind: str, write: str) -> None:
+    messages = json.dumps(CHAT) if kind == "CSV" else CHAT
+    getattr(polars.DataFrame({"messages": [messages], "task_id": ["a"], "model": ["m"]}), write)(tmp_path / "table")
+    (rejection,) = read_all([tmp_path / "table"]).rejected
+    (read,) = re.findall(r"`polars\.(\w+)\(FILE\)\.write_ndjson\(NEW\)`", rejection.reason)
+    getattr(polars, read)(tmp_path / "table").write_ndjson(tmp_path / "new.jsonl")
+    (trace,) = read_all([tmp_path / "new.jsonl"]).traces
+    assert kind in rejection.reason and [message.content for message in trace.messages] == ["hello", "hi"]
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:

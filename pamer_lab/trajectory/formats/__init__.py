@@ -17,7 +17,7 @@ from pamer_lab.trajectory.shared.rows import SHAPE_ERRORS
 
 
 class Format(Protocol):
-    """What a format module offers; it may also name the `SUFFIXES` of its files where `.json` and `.jsonl` are not enough."""
+    """The interface of a format module; it may also list the `SUFFIXES` of its files, if they are not `.json` or `.jsonl`."""
 
     NAME: str
 
@@ -25,7 +25,7 @@ class Format(Protocol):
         """Whether the document is of this format, by a cheap look at its content."""
 
     def read(self, document: Document) -> Iterator[Draft]:
-        """One draft per trace, in the order of the file; a `NotThisFormat` lets the next format try."""
+        """One draft per trace, in file order; raising `NotThisFormat` passes the document on to the next format."""
 
 
 ORDER = (
@@ -122,18 +122,18 @@ def formats() -> Iterator[Format]:
 
 
 def read_suffixes() -> list[str]:
-    """Endings of the files that a folder import looks at; a file named directly is read whatever its ending."""
+    """Suffixes of the files that a folder import reads; a file named directly is read whatever its suffix."""
     own = {suffix for candidate in formats() for suffix in getattr(candidate, "SUFFIXES", ())}
     return sorted(SUFFIXES | own)
 
 
 def claimants(document: Document) -> Iterator[Format]:
-    """The formats that know this document, the most specific first; the next is tried where one finds nothing to read."""
+    """The formats that recognise this document, most specific first; the next is tried if one finds nothing to read."""
     return (candidate for candidate in formats() if _knows(candidate, document))
 
 
 def read_inside(document: Document, records: list[Record], without: str) -> Iterator[Draft]:
-    """The drafts of values that a file keeps as text in its rows, by the first format but `without` that knows them."""
+    """Drafts of values that a file stores as text in its rows, read by the first format that recognises them, except `without`."""
     opened = replace(document, kind="jsonl" if len(records) > 1 else "json", records=tuple(records))
     for candidate in claimants(opened):
         if without != candidate.NAME:
@@ -145,7 +145,7 @@ def read_inside(document: Document, records: list[Record], without: str) -> Iter
 
 
 def _knows(candidate: Format, document: Document) -> bool:
-    """Detection looks at untrusted values; a format that fails on an odd value does not know the document."""
+    """Detection looks at untrusted values; a format that fails on an odd value does not recognise the document."""
     try:
         return candidate.detect(document)
     except SHAPE_ERRORS:

@@ -1,8 +1,8 @@
 """Run files of agentic context management (ACM) and of BrowseComp-Plus, which share `query_id` and `result`.
 
-ACM keeps `raw_history`, the append-only conversation, next to the live `history` that its `manage_context` tool cut:
-the raw one is the trace, and the operations become events with the tokens its `token_trajectory` recorded (turns count
-from 0). A BrowseComp-Plus run has no messages: its `result` items become turns, reasoning kept apart as thinking.
+ACM keeps `raw_history`, the append-only conversation, next to `history`, the live context that its `manage_context` tool
+cut. The trace is the raw history; operations become events with the token counts from `token_trajectory` (turns count from
+0). A BrowseComp-Plus run has no messages: its `result` items become turns, with reasoning kept apart as thinking.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def detect(document: Document) -> bool:
 
 
 def _history(value: dict[str, Any]) -> tuple[str, list[Any]]:
-    """The best conversation of a run: the raw one, else the live one of a file that is surely ACM's."""
+    """(field, messages) of the run's conversation: the raw history, or else the live one if the file is certainly ACM's."""
     raw, live = get.items(value, "raw_history"), get.items(value, "history")
     if raw and is_message(raw[0]):
         return "raw_history", raw
@@ -80,7 +80,7 @@ def _read_facts(draft: Draft, value: dict[str, Any]) -> None:
 
 
 def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
-    """Recorded operations at the calls that made them, in order; one without a call gets a warning and is kept."""
+    """Place recorded operations at the calls that made them, in order; one without a call is kept, with a warning."""
     tokens = _tokens_by_turn(value)
     gone: tuple[tuple[int, int], ...] = ()
     places = {"compression": _calls(draft, is_compression), "recall": _calls(draft, is_recall)}
@@ -108,7 +108,7 @@ def _add_operations(draft: Draft, value: dict[str, Any]) -> None:
 
 
 def _compressed(messages: Sequence[Message], before: tuple[tuple[int, int], ...], call: int, count: Any) -> tuple[tuple[int, int], ...]:
-    """What an operation took out: the oldest `count` messages that were still there, all of them where it does not say how many."""
+    """The range removed so far, this operation included: it removes the oldest `count` messages left, or all if it has no count."""
     start = next((index for index, message in enumerate(messages) if message.role == "assistant"), call)
     first = before[0][1] if before else start
     end = min(first + count, call) if isinstance(count, int) and not isinstance(count, bool) else call
@@ -121,7 +121,7 @@ def _answered(messages: Sequence[Message], call: int) -> bool:
 
 
 def _calls(draft: Draft, wanted: Any) -> list[tuple[int, int]]:
-    """(turn, message index) of each call of such a tool."""
+    """(turn, message index) of each call of a tool that `wanted` accepts."""
     found: list[tuple[int, int]] = []
     turn = -1
     for index, message in enumerate(draft.messages):

@@ -54,9 +54,9 @@ class _Reader:
         """Whose chunks are being joined."""
         self.pieces: list[str] = []
         self.calls: dict[str, dict[str, Any]] = {}
-        """Call -> what its lines said so far."""
+        """Call id -> its fields so far."""
         self.open: dict[str, dict[str, Any]] = {}
-        """Those of them without a result."""
+        """The calls that have no result yet."""
         self.turns: dict[str, Turn] = {}
 
     def add(self, row: dict[str, Any], where: str) -> None:
@@ -124,7 +124,7 @@ class _Reader:
         return get.text(item, "text") if item.get("type") == "text" else json_text(item)
 
     def _settle(self, where: str, *, all: bool = False) -> None:
-        """Take the output so far for the result of calls that no line called complete: some agents never write a status."""
+        """Use the output so far as the result of calls without a status, which some agents never write; with `all`, of every open call."""
         waiting = [own for own, facts in self.open.items() if facts.get("content") or facts.get("rawOutput")]
         for own in waiting:
             if all or "status" not in self.open[own]:
@@ -133,7 +133,7 @@ class _Reader:
     def finish(self) -> Draft:
         self._flush("end")
         self._settle("end", all=True)
-        for own, facts in self.calls.items():  # the arguments may come behind the line that announces a call
+        for own, facts in self.calls.items():  # the arguments may come after the line that announces a call
             about = {key: facts.get(key) for key in ("kind", "locations")} if {"kind", "locations"} & facts.keys() else None
             calls = self.turns[own].calls
             place = next(number for number, call in enumerate(calls) if call.id == own)

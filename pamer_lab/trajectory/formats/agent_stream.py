@@ -1,8 +1,8 @@
 """Sessions as flat events: Factory `droid exec` and Gemini CLI with `--output-format stream-json`, CodeBuddy, Zencoder and others.
 
-Lines that are messages, calls or results of their own, by their `type` or their role; their fields are next to it or in a `payload`. A last
-line may hold the run's totals. Pieces of one message (`delta`) are one text. The closing line's text is kept as a note where no message
-said it.
+Each line is a message, a call or a result, recognised by its `type` or role, with its fields on the line or in a `payload`.
+Pieces of one message (`delta`) are joined. A closing line may hold the run's totals; its text is kept as a note if no message
+contains it.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ USERS = frozenset("usermessage userprompt prompt".split())
 AGENTS = frozenset("assistantmessage agentmessage".split())
 CALLS = frozenset("toolcall tooluse functioncall".split())
 RESULTS = frozenset("toolresult tooloutput toolresponse functioncallresult functioncalloutput functionresult".split())
-"""Types of lines as plain words, without case, `-` and `_`."""
+"""Line types as plain words: lower case, without `-` and `_`."""
 CALL_IDS = ("toolCallId", "tool_call_id", "tool_id", "call_id", "callId", "toolUseId", "id")
 TOOL_NAMES = ("toolName", "tool_name", "name", "tool", "toolId")
 OUTPUTS = ("value", "output", "result", "content", "error", "text")
@@ -39,7 +39,7 @@ def detect(document: Document) -> bool:
 
 
 def _is_own(row: dict[str, Any]) -> bool:
-    """A message, call or result on a line of its own that names its session, or a call with its tool's name or in a payload."""
+    """A message or call on a line that names its session, or a call with a tool name or in a payload."""
     body, word = _body(row), plain_word(row.get("type"))
     if body is not row:
         return word in CALLS and "call_id" in body and bool({"tool", "toolName", "tool_name"} & body.keys())
@@ -142,7 +142,7 @@ def _result(log: Log, body: dict[str, Any], where: str) -> None:
 
 
 def _close(log: Log, row: dict[str, Any]) -> None:
-    """Totals of the run, and its last words where no message has them."""
+    """Totals of the run, and its closing text if no message contains it."""
     stats = get.obj(row, "stats")
     log.draft.usage = read_usage(row.get("usage")) or usage_in(stats, sent="input_tokens", given="output_tokens", cached="cached")
     log.draft.meta |= get.facts(row, "numTurns", "durationMs", "status")

@@ -1,7 +1,7 @@
 """Agent TARS (UI-TARS): an event stream of user, assistant and tool messages.
 
-A call is in its assistant message and again as a `tool_call` event, which also describes the tool; streamed pieces repeat what a complete
-event says and are left out where one follows.
+Each call appears in its assistant message and again as a `tool_call` event, which also describes the tool. Streamed pieces are
+read only where the complete event that repeats them never came, as in a cut stream.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,18 @@ from pamer_lab.trajectory.shared.vocabulary import call_of, output_of
 
 NAME = "agent-tars"
 OWN = {"agent_run_start", "agent_run_end", "user_message", "assistant_message", "tool_call", "tool_result"}
-SILENT = {"agent_run_end", "assistant_streaming_message", "assistant_streaming_thinking_message", "assistant_streaming_tool_call"}
-SILENT |= {"final_answer_streaming"}
+PIECES = {
+    "assistant_streaming_message": "assistant_message",
+    "assistant_streaming_thinking_message": "assistant_thinking_message",
+    "assistant_streaming_tool_call": "assistant_message",
+    "final_answer_streaming": "final_answer",
+}
+"""Streamed pieces -> the complete event that repeats them."""
 
 
 def detect(document: Document) -> bool:
     kinds = {row.get("type") for _, row in _events(document)[:50]}
-    return "assistant_message" in kinds and len(OWN & kinds) >= 2
+    return bool({"assistant_message", *PIECES} & kinds) and len(OWN & kinds) >= 2
 
 
 def _events(document: Document) -> list[Row]:
@@ -43,13 +48,49 @@ def _read_one(document: Document) -> Draft:
     steps: list[Step] = []
     tools: dict[str, Any] = {}
     found = _events(document)
-    for where, event in found:
+    for where, event in _without_pieces(draft, found):
         _add(draft, steps, tools, event, where)
     if len(found) == len(rows(document)):
         warn_strays(draft, document)
     draft.tools = read_tools(list(tools.values()))
     add_steps(draft, steps)
     return draft
+
+
+def _without_pieces(draft: Draft, found: list[Row]) -> list[Row]:
+    """The events without pieces; those whose complete event never came are joined to one. A prompt ends the wait for it."""
+    kept: dict[int, list[Row]] = {}
+    """Number of an event -> the event, or the pieces that began there."""
+    begun: dict[str, dict[str, int]] = {}
+    """Awaited type -> message id -> number of the first piece."""
+    for number, (where, event) in enumerate(found):
+        kind, own = get.text(event, "type"), get.text(event, "messageId")
+        if kind in PIECES:
+            first = begun.setdefault(PIECES[kind], {}).setdefault(own, number)
+            kept.setdefault(first, []).append((where, event))
+            continue
+        came = begun.get(kind, {})
+        for key in (own, "") if own else list(came):
+            kept.pop(came.pop(key, -1), None)
+        if kind == "user_message":
+            begun = {}
+        kept[number] = [(where, event)]
+    return [_joined(draft, rows) if get.text(rows[0][1], "type") in PIECES else rows[0] for rows in kept.values()]
+
+
+def _joined(draft: Draft, pieces: list[Row]) -> Row:
+    """The complete event that these pieces would have made."""
+    where, first = pieces[0]
+    draft.warn(where, "a message was recorded in pieces; they were joined")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for _, piece in pieces:
+        found.setdefault(get.text(piece, "toolCallId"), []).append(piece)
+    content = "".join(get.text(piece, "content") for piece in found.pop("", ()))
+    calls = [
+        {"id": own, "name": get.text(parts[0], "toolName"), "arguments": "".join(get.text(part, "arguments") for part in parts)}
+        for own, parts in found.items()
+    ]
+    return where, {"type": PIECES[get.text(first, "type")], "content": content, "toolCalls": calls}
 
 
 def _add(draft: Draft, steps: list[Step], tools: dict[str, Any], event: dict[str, Any], where: str) -> None:
@@ -76,7 +117,7 @@ def _add(draft: Draft, steps: list[Step], tools: dict[str, Any], event: dict[str
             steps.append(Result(get.text(event, "toolCallId"), text, where, content.images, failed, get.text(event, "name")))
         case "system":
             steps.append(Mark("note", get.text(event, "message"), {"level": event.get("level")}))
-        case str(kind) if kind in SILENT:
+        case "agent_run_end":
             pass
         case "plan_start" | "plan_update" | "plan_finish":
             steps.append(Mark("note", get.text(event, "summary"), {"plan": event.get("steps"), "type": event["type"]}))
@@ -101,7 +142,7 @@ def _add_turn(draft: Draft, steps: list[Step], event: dict[str, Any], where: str
 
 
 def _add_call(steps: list[Step], tools: dict[str, Any], event: dict[str, Any], where: str) -> None:
-    """The event of a call: its tool's description, and the call itself where no assistant message has it."""
+    """Take the tool's description from a call event, and the call itself if no assistant message has it."""
     tool = get.obj(event, "tool")
     tools.setdefault(get.text(event, "name"), tool | {"name": event.get("name"), "parameters": tool.get("schema")})
     call = call_of({**event, "id": event.get("toolCallId")})

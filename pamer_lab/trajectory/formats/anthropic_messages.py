@@ -1,7 +1,7 @@
 """Anthropic messages: `system` next to `messages` whose content has `tool_use` and `tool_result` parts.
 
-One object, a list of them, one per line, or the bare list of messages. Results are parts of user messages and become results
-of their calls; text next to them follows as the user's. A stored `response` closes the conversation.
+One object, a list of them, one per line, or the bare list of messages. `tool_result` parts of a user message become results
+of their calls; text next to them follows as a user message. A stored `response` closes the conversation.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Antigravity transcripts, and the trajectories of its language server and Windsurf's (`CORTEX_STEP_TYPE_…`): the planner's responses with
-their calls, and the steps that ran for them.
+"""Antigravity transcripts and language-server trajectories, also Windsurf's (`CORTEX_STEP_TYPE_…`): planner responses with their
+calls, and the steps that carried them out.
 
-A transcript's step names no call, so it answers the first open call of the response before it; further ones are kept as user text, with a
-warning. A checkpoint is a compaction.
+A step in a transcript names no call, so it answers the first open call of the response before it; any further steps are kept
+as user text, with a warning. A checkpoint is a compaction.
 """
 
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _plain(step: dict[str, Any]) -> dict[str, Any]:
-    """A step of a trajectory in a transcript's terms; a tool's step has its fields under a name of its own."""
+    """A trajectory step converted to a transcript step; a tool's step has its fields under a separate key."""
     kind, facts = step["type"].removeprefix(CORTEX), get.obj(step, "metadata")
     body = next((value for key, value in step.items() if isinstance(value, dict) and key not in ("metadata", "error")), {})
     row = {"type": kind, "created_at": facts.get("createdAt"), "status": get.text(step, "status").rpartition("_")[2]}

@@ -1,10 +1,8 @@
 """ATIF trajectories (Harbor's interchange format, v1.x): one object, an array, one per line, or a header line and one step per line.
 
-An agent step is a turn: its message, reasoning, calls and metrics; its observation holds the results. An observation that
-names no call answers the first open one, and is a user message where there is none (as in a system step). A trajectory that
-was continued after its context was summarised ends with a compaction event that names the continuation. The continuation is
-a trace of its own with the same question id (its session, less `-cont-N`), because its context is not the first one's
-history; steps that it copied are kept, with a warning.
+An agent step is a turn; its observation holds the results. An observation that names no call answers the first open one, or becomes a user
+message if none is open. A trajectory continued with a summarised context ends with a compaction event that names the continuation, which is
+a separate trace with the same question id (its session without `-cont-N`). Steps copied into a continuation are kept, with a warning.
 """
 
 import re
@@ -25,7 +23,7 @@ from pamer_lab.trajectory.shared.usage import priced, read_usage, usage_in
 NAME = "atif"
 CONTINUATION = re.compile(r"[-.]cont-\d+$")
 FOOTER = {"final_metrics", "notes", "extra", "subagent_trajectories", "continued_trajectory_ref"}
-"""Fields of a trajectory that a line behind its steps may add."""
+"""Fields of a trajectory that a line after its steps may add."""
 TASKS = ("task_id", "task_name", "task", "instance_id")
 
 

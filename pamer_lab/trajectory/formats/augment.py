@@ -1,6 +1,6 @@
-"""Augment (Auggie CLI) sessions: a list of exchanges, each with what was sent and what came back as nodes.
+"""Augment (Auggie CLI) sessions: a list of exchanges, with both the request and the response stored as nodes.
 
-A node is known by the field that it has, not by its number. A request that holds results of tools continues the answer before it.
+A node is identified by its fields, not by its type number. A request that holds tool results continues the answer before it.
 """
 
 from collections.abc import Iterator

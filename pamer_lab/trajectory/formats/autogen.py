@@ -1,7 +1,7 @@
-"""AutoGen since 0.4: messages of AgentChat (typed events with a `source`), and saved states of agents and teams.
+"""AutoGen 0.4 and later: AgentChat messages (typed events with a `source`) and saved states of agents and teams.
 
-The turns of all agents are the assistant's, each with its agent's name; what the user proxy said is the user's. A saved team is one
-trace per agent, because each keeps its own context.
+Turns of all agents are assistant messages with the agent's name; what the user proxy said becomes user messages. A saved team
+gives one trace per agent, because each agent keeps its own context.
 """
 
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def _add(draft: Draft, steps: list[Step], message: dict[str, Any], where: str) -
 
 
 def _turn(steps: list[Step], where: str, name: str, new: bool = False) -> Turn:
-    """The turn that a thought began, else a new one."""
+    """The open turn if it holds only thoughts, otherwise a new one."""
     last = steps[-1] if steps else None
     if not new and isinstance(last, Turn) and last.name == name and last.thinking and not last.texts and not last.calls:
         return last

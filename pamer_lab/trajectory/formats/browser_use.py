@@ -1,8 +1,8 @@
-"""browser-use histories: what the browser showed, what the model chose, what came of it.
+"""browser-use histories: what the browser showed, what the model chose, and the outcome.
 
-There are no messages in the file: the state of each step is written as a user message (address, title, tabs, elements,
-and the screenshot as a placeholder), the model's output as the assistant's, its actions as calls and their results as
-answers. The selector map repeats the elements for the program and is not read; the task's text is not in the file.
+The file has no messages: each step's state (address, title, tabs, elements, the screenshot as a placeholder) becomes a user
+message, the model's output an assistant message whose calls are the actions, and the outcomes their results. The selector map,
+which repeats the elements, is not read; the file does not contain the task.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Recorded model calls: HAR files, HTTP cassettes, proxies, batch outputs (OpenAI, Anthropic), and rows with a prompt and an answer.
 
-Bodies may be objects, JSON text, base64 or streams; requests that continue each other become one trace, with the usage of each. Requests
-that are no model calls are counted, not read. Headers, and with them keys, are never taken.
+Bodies may be objects, JSON text, base64 or streams. Requests that continue each other become one trace, with the usage of each; other
+records are counted, not read. Headers, and any API keys in them, are never read.
 """
 
 import base64
@@ -48,11 +48,11 @@ PAIRS = (
     ("messages", "output"),
     ("messages", "choices"),
 )
-"""Where a row keeps what was sent and what came back."""
+"""Fields of a row that hold the request and the response."""
 BODIES = ("body", "inputBodyJson", "outputBodyJson", "postData", "content", "json", "data", "payload", "text", "string")
 SESSIONS = ("trial_id", "session_id", "sessionId", "conversation_id", "thread_id", "run_id", "trace_id", "prompt_cache_key")
 ANSWERED = {"role", "tool_calls", "finish_reason", "stop_reason"}
-"""Fields of a message other than its content."""
+"""Fields that mark an object with `content` as a message."""
 ANSWERS = ("choices", "candidates", "output", "content", "message", "completion", "generations")
 
 
@@ -102,7 +102,7 @@ def _rows(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def _of_run(row: Any, number: int) -> Any:
-    """A request of Trae's runs, which has only what is new and continues the one before it."""
+    """A request of a Trae run, which has only the new messages and continues the request before it."""
     answer = get.obj(row, "response")
     request = {"messages": get.items(row, "input_messages"), "previous_response_id": f"request {number - 1}"}
     response = {"id": f"request {number}", "choices": [{"message": answer}], **get.facts(answer, "usage", "model")}
@@ -110,7 +110,7 @@ def _of_run(row: Any, number: int) -> Any:
 
 
 def read_call_row(value: Any, where: str) -> list[ModelCall] | None:
-    """The model calls of one record; None where it records none."""
+    """The model calls of one record; None if it has none."""
     if not isinstance(value, dict):
         return None
     result = get.obj(value, "result")
@@ -150,7 +150,7 @@ def _call(row: dict[str, Any], request: Any, response: Any, where: str) -> Model
 
 
 def _is_request(body: dict[str, Any]) -> bool:
-    """Something that a model can be asked: messages, contents, or a model with its input."""
+    """Whether an object is a model request: messages, contents, or a model with its input."""
     for key in ("messages", "contents"):
         if isinstance(items := parsed(body.get(key)), list) and items and isinstance(items[0], dict | list):
             return True
@@ -169,7 +169,7 @@ def _is_answer(answer: Any) -> bool:
 
 
 def _body(value: Any, depth: int = 0) -> Any:
-    """What a request or a response carried, out of its wrappers: JSON as its value, a stream as the complete answer."""
+    """The body of a request or response without its wrappers: JSON as a value, a stream as the complete answer."""
     if isinstance(value, str):
         if looks_streamed(value):
             return answer_of(events_of(value)) or value

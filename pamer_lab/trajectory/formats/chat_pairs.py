@@ -17,7 +17,7 @@ def detect(document: Document) -> bool:
 
 
 def _pairs(value: Any) -> list[Any]:
-    """The pairs of a chat; empty where any item is something else, or nobody answers."""
+    """The pairs of a chat; empty if any item is not a pair, or if no pair has an answer."""
     found = value if isinstance(value, list) else next((held for key in HOLDERS if (held := get.items(value, key))), [])
     if not all(isinstance(item, list) and len(item) == 2 and all(isinstance(said, str | None) for said in item) for item in found):
         return []

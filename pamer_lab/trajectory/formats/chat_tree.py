@@ -41,7 +41,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _tree(value: Any) -> _Tree | None:
-    """The messages of a chat by their ids; None where it is no such chat."""
+    """The messages of a chat by id; None if the value is not such a chat."""
     history = get.obj(get.obj(value, "chat") or value, "history")
     if "currentId" in history:
         nodes = {key: node for key, node in get.obj(history, "messages").items() if isinstance(node, dict) and "role" in node}
@@ -53,7 +53,7 @@ def _tree(value: Any) -> _Tree | None:
 
 
 def _flattened(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Messages with their `children`, each before its own."""
+    """Messages and their `children`, each parent before its children."""
     waiting = nodes[::-1]
     for _ in range(MOST_NODES):
         if not waiting:
@@ -101,7 +101,7 @@ def _steps(draft: Draft, node: dict[str, Any], where: str) -> list[Step]:
 
 
 def _said(node: dict[str, Any]) -> Any:
-    """What a message says: its parts where it has any, else its text."""
+    """The content of a message: its parts if it has any, otherwise its text."""
     content = node.get("content")
     return content if content else node.get("text") or ""
 

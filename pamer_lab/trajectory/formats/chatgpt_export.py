@@ -1,7 +1,7 @@
 """ChatGPT's export: conversations as trees of messages.
 
-The trace is the path that the reader last saw (`current_node`); every other branch becomes one note. A message to a tool is a call, the
-tool's next message its result; further ones (a browser quotes several pages) answer no call and stay messages of their own.
+The trace is the path that the user last saw (`current_node`); each message on another branch becomes a note. A message to a tool is a call,
+and the tool's next message is its result; further ones (a browser quotes several pages) answer no call and stay separate messages.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def _read_one(value: Any, where: str) -> Draft:
 
 
 def _path(nodes: dict[str, Any], last: str) -> list[Any]:
-    """The nodes from the root to the one shown last; where that is not named, to the newest leaf."""
+    """The nodes from the root to the one shown last or, if the export does not name it, to the newest leaf."""
     if last not in nodes:
         leaves = [key for key, node in nodes.items() if not node.get("children")]
         last = max(leaves, key=lambda key: nanoseconds(get.obj(nodes[key], "message").get("create_time")), default="")
@@ -68,7 +68,7 @@ def _path(nodes: dict[str, Any], last: str) -> list[Any]:
 
 
 def _branches(beside: list[Any]) -> list[Step]:
-    """Messages of answers that were asked for again: kept as one note each."""
+    """Messages on other branches, such as answers that were regenerated: one note each."""
     marks: list[Step] = []
     for node in beside:
         message = get.obj(node, "message")

@@ -1,7 +1,7 @@
-"""Claude.ai's export: conversations with `chat_messages`, put into the order in which they were said.
+"""Claude.ai's export: conversations with `chat_messages`, sorted chronologically.
 
-Attachments are part of the user's message. An assistant's message may hold calls with their results and more text: several turns.
-Where messages name their parents, the trace is the path to the newest leaf and every other branch a note.
+Attachments are part of the user's message. An assistant message that holds calls, their results and more text becomes several turns.
+If messages name their parents, the trace is the path to the newest leaf, and each message on another branch becomes a note.
 """
 
 from collections.abc import Iterator

@@ -1,12 +1,8 @@
-"""Claude Code session transcripts: one JSON object per line, chained by `parentUuid`.
+"""Claude Code session transcripts: one JSON object per line, in the order of their `parentUuid` chain, not of the file.
 
-The transcript is the complete session, so a compaction does not remove what came before it: it is an event with the recorded
-token count, and the summary that followed is the user message it was. Order is the chain's, not the file's.
-
-Side agents are not the main agent's turns: in a session's file each becomes one `subagent` event that holds all its text;
-a file that holds only a side agent (`agent-*.jsonl`) is a trace of its own. A conversation that was rewound keeps
-the abandoned messages, and a `context_edit` event marks where it went back. Lines about hooks, progress, queues and
-snapshots are counted in `meta["other_lines"]`; `toolUseResult`, a second copy of results for the interface, is not read.
+A compaction is an event with its token counts and removes nothing; the summary after it stays a user message. After a rewind, abandoned
+messages are kept and a `context_edit` event marks the place. Each side agent is one `subagent` event with all its text, or a trace if the
+file holds nothing else (`agent-*.jsonl`). `meta["other_lines"]` counts hook and snapshot lines; `toolUseResult`, a copy, is not read.
 """
 
 from collections.abc import Iterator
@@ -19,7 +15,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.anthropic_lines import Line, SideAgents, to_steps
 from pamer_lab.trajectory.shared.chain import in_causal_order, parent_of, session_of, sessions
 from pamer_lab.trajectory.shared.rows import Row, head, rows, warn_strays
-from pamer_lab.trajectory.shared.steps import Mark, add_steps, keep_none
+from pamer_lab.trajectory.shared.steps import Mark, add_steps, keep_none, rewound
 
 NAME = "claude-code-jsonl"
 QUIET = frozenset(
@@ -27,8 +23,7 @@ QUIET = frozenset(
     "permission-mode worktree-state system/stop_hook_summary system/turn_duration progress/bash_progress progress/hook_progress "
     "progress/mcp_progress progress/waiting_for_task progress/query_update progress/search_results_received".split()
 )
-"""Lines that hold nothing of the conversation."""
-REWOUND = "the conversation was rewound here; the abandoned messages before it are kept"
+"""Lines that are not part of the conversation."""
 MADE_BY_PROGRAM = "<synthetic>"
 """The model name of assistant lines that Claude Code wrote itself, such as an API error."""
 
@@ -54,9 +49,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
     only_side = all(row.get("isSidechain") for _, row in group if row.get("type") in ("user", "assistant"))
-    ordered, broken = in_causal_order(group)
-    if broken:
-        draft.warn(broken[0], f"{len(broken)} lines name each other as parents; they are at the end, in file order")
+    ordered = in_causal_order(draft, group)
     builder = _Builder(draft, ordered)
     for where, row in ordered:
         builder.add(where, row, side=bool(row.get("isSidechain")) and not only_side)
@@ -66,7 +59,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
 
 
 class _Builder:
-    """Sorts a session's lines into messages, events, side agents and lines that are neither."""
+    """Sorts a session's lines into messages, events, side agents and others."""
 
     def __init__(self, draft: Draft, ordered: list[Row]) -> None:
         self.draft = draft
@@ -111,13 +104,12 @@ class _Builder:
         elif row.get("isCompactSummary") and not self._boundary:
             self.lines.append(Mark("compaction", "", {}, keep_none))
         elif self._last and _is_prompt(line.body) and self._went_back(row):
-            self.lines.append(Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row.get("parentUuid")}))
-            self.draft.warn(line.where, REWOUND)
+            self.lines.append(rewound(self.draft, line.where, row.get("parentUuid")))
         self._boundary = False
         self.lines.append(line)
 
     def _went_back(self, row: dict[str, Any]) -> bool:
-        """Whether the newest assistant message is not the one this prompt follows."""
+        """Whether this prompt follows an earlier assistant message than the newest one."""
         seen = 0
         parent = parent_of(row)
         while parent and (above := self._rows.get(parent)) is not None and seen < len(self._rows):

@@ -1,9 +1,7 @@
-"""Claude Agent SDK messages, as `claude -p --output-format stream-json` and its wrappers log them.
+"""Claude Agent SDK messages, as `claude -p --output-format stream-json` and its wrappers log them: one object per line, in file order.
 
-One object per line, `type` system, user, assistant or result; there is no chain, so order is the file's. The payload of
-`init` and `result` lines is the line itself or its `message`. `init` gives tools and model, `result` usage and
-cost of the run. The prompt is often not logged, so a trace may begin with the assistant. Messages of side agents
-(`parent_tool_use_id`) become one `subagent` event each.
+Wrappers may put the payload of `init` and `result` lines under `message`. `init` gives tools and model, `result` usage and cost of the run.
+The prompt is often not logged, so a trace may begin with the assistant. Each side agent (`parent_tool_use_id`) is one `subagent` event.
 """
 
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ QUIET = frozenset(
     "stream_event rate_limit_event keep_alive tool_progress auth_status system/hook_started system/hook_response system/hook_progress "
     "system/task_started system/task_progress system/task_notification system/files_persisted control_request control_response".split()
 )
-"""Lines that hold nothing of the conversation, or repeat it piece by piece."""
+"""Lines that are not part of the conversation, or repeat it piece by piece."""
 
 
 def detect(document: Document) -> bool:
@@ -39,7 +37,7 @@ def _is_turn(row: dict[str, Any]) -> bool:
 
 
 def _payload(row: dict[str, Any]) -> dict[str, Any]:
-    """What a system or result line says, whether or not a wrapper put it under `message`."""
+    """The fields of a system or result line, which a wrapper may have put under `message`."""
     body = row.get("message")
     return body if isinstance(body, dict) and row.get("type") in ("system", "result") else row
 
@@ -99,7 +97,7 @@ def _read_session(draft: Draft, group: list[Row]) -> Draft:
 
 
 def _is_piece(line: Line) -> bool:
-    """Whether the next line goes on with this message: Qwen Code gives each block an id of its own, and counts tokens in the last only."""
+    """Whether the next line continues this message: Qwen Code gives each block a separate id and counts tokens only in the last."""
     usage = line.body.get("usage")
     counted = not isinstance(usage, dict) or any(usage.values()) or not {"input_tokens", "output_tokens"} <= usage.keys()
     return line.role == "assistant" and bool(line.key) and not counted and line.body.get("stop_reason") is None

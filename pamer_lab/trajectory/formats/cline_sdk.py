@@ -1,7 +1,7 @@
 """Cline SDK sessions: `{version, agent, sessionId, messages, system_prompt}` with metrics for each answer; also `cline --json`.
 
-A summary that replaced older messages is marked in its `metadata`: it is a compaction event and the user message it became. The stream has
-an event for each piece of a text, a thought or a tool's output, and one that closes it (`content_end`); only the closing one is read.
+A summary that replaced older messages is marked in its `metadata`: it becomes a compaction event and stays a user message. The stream
+reports each piece of a text, a thought or a tool's output, then the complete one (`content_end`); only the complete one is read.
 """
 
 from collections.abc import Iterator

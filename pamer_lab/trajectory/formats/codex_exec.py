@@ -1,7 +1,7 @@
 """Codex runs as thread items: `codex exec --json`, the notifications of its app server, and its history in SQLite.
 
-An item is written when it starts, while it grows and when it is complete; the last version counts. A command, a tool or an edit is a
-call with its result in one. Totals come with `turn.completed`.
+An item is logged when it starts, while it grows and when it is complete; the last version counts. A command, a tool or an edit
+is a call and its result in one item. Totals come with `turn.completed`.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def detect(document: Document) -> bool:
 
 
 def _stage(row: dict[str, Any]) -> str:
-    """`started`, `updated` or `completed` where the line is about an item."""
+    """`started`, `updated` or `completed` if the line is about an item, otherwise empty."""
     kind = get.text(row, "type") or get.text(row, "method")
     first, _, last = kind.replace("/", ".").partition(".")
     return last if first == "item" and last in STAGES else ""

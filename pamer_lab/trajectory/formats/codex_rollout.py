@@ -1,9 +1,8 @@
 """Codex CLI rollouts, in both envelopes: bare Responses items (2025-08) and `{timestamp, type, payload}` lines (since).
 
-Items are read as for every Responses log. `event_msg` lines repeat the items for the interface and are not read again,
-except for token counts (usage of the turn before them), rollbacks, and texts that no item holds. A `compacted` line is
-a compaction event, and its summary the user message it became; what came before stays. Tool output that Codex sent as
-JSON text stays that text.
+`event_msg` lines repeat the items for the interface; only token counts (usage of the turn before them), rollbacks, errors and texts that no
+item holds are read from them. A `compacted` line is a compaction event; its summary stays a user message, and earlier messages are kept.
+Tool output that Codex sent as JSON text is kept as text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +38,7 @@ REPEATS = (
 QUIET = frozenset(
     ("state", "world_state", "token_usage_record", "inter_agent_communication_metadata", *(f"event_msg/{kind}" for kind in REPEATS))
 )
-"""Lines that repeat items for the interface, or hold nothing of the conversation."""
+"""Lines that repeat items for the interface, or are not part of the conversation."""
 TOKENS = {"sent": "input_tokens", "given": "output_tokens", "cached": "cached_input_tokens"}
 
 
@@ -72,9 +71,9 @@ class _Reader:
         self.instructions: list[str] = []
         self.total: Any = None
         self.events: list[tuple[int, str, str]] = []
-        """(number of steps before it, kind, text) of texts that events repeat."""
+        """(number of steps before it, kind, text) of each message event; most repeat an item."""
         self.mutates = any(row.get("type") == "history_mutation" for _, row in found)
-        """Whether items come in lists, as TRAE's Codex writes them; only there are counts of tokens in records of their own."""
+        """Whether items come in lists, as TRAE's Codex writes them; only then are token counts separate records."""
         self.only_events = not self.mutates and not any(row.get("type") == "response_item" or row.get("type") in ITEMS for _, row in found)
 
     def add(self, where: str, row: dict[str, Any]) -> None:
@@ -148,7 +147,7 @@ class _Reader:
                 self.draft.passed(f"event_msg/{kind}", where, QUIET)
 
     def _from_event(self, kind: str, text: str, where: str) -> None:
-        """A rollout that kept events only: they are then the conversation."""
+        """Add a message event of a rollout that has no items, only events."""
         if kind == "user_message":
             self.items.say(Said("user", text))
         elif kind == "agent_message":
@@ -157,7 +156,7 @@ class _Reader:
             self.items.add({"type": "reasoning", "content": text}, where)
 
     def _count(self, info: dict[str, Any]) -> None:
-        """The usage of the newest turn; a count that repeats the totals before it says nothing new."""
+        """Usage of the newest turn; a count that repeats the previous totals is skipped."""
         last = info.get("last_token_usage")
         if not isinstance(last, dict) or info.get("total_token_usage") == self.total:
             return
@@ -182,7 +181,7 @@ class _Reader:
             self.items.steps.append(Said("user", text))
 
     def _waits(self) -> bool:
-        """Whether the open turn has calls without a result: it continues after a compaction."""
+        """Whether the open turn has calls without a result; if so, it continues after a compaction."""
         turn = self.items.turn
         return turn is not None and any(call.id in self.items.due for call in turn.calls)
 

@@ -1,7 +1,7 @@
-"""Codex TUI session logs: what passed between the interface and the agent, of which the agent's own events are the conversation.
+"""Codex TUI session logs: the traffic between the interface and the agent; the agent's events make up the conversation.
 
-Streaming deltas, redraws and key strokes are not read. The user's text is only in operation lines, where the log has them;
-otherwise the trace begins with the assistant. A command is a call, its end the result.
+Streaming deltas, redraws and keystrokes are not read. The user's text comes from operation lines or `user_message` events; if
+the log has neither, the trace begins with the assistant. A command's start is a call, its end the result.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _add_event(items: Items, message: dict[str, Any], where: str) -> bool:
-    """Whether the event belongs to the conversation."""
+    """Add an event to the conversation; False if it does not belong to it."""
     match message.get("type"):
         case "agent_message":
             items.add({"type": "message", "role": "assistant", "content": get.text(message, "message")}, where)

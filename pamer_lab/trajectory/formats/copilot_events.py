@@ -1,8 +1,8 @@
 """GitHub Copilot sessions as events: the CLI's `events.jsonl` and the event stream of VS Code's agent.
 
-One event per line, `{type, data, id, parentId}`. A result repeats nothing of its call, so calls come from `toolRequests`; a
-tool that the user started has its start line only. Events of a side agent name the call that started it (`parentToolCallId`): where that
-call is in the file they become one `subagent` event, else they are turns like any other. Truncations and compactions are events.
+One event per line, `{type, data, id, parentId}`. Calls come from `toolRequests`, because results do not repeat them, or from the start line
+for a tool that the user ran. Events of a side agent name the call that started it (`parentToolCallId`): if that call is in the file, they
+become one `subagent` event, otherwise ordinary turns. Truncations and compactions are events.
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ BOOKKEEPING = frozenset(
     "session.usage_checkpoint session.title_changed session.workspace_file_changed session.context_changed session.permissions_changed "
     "session.mode_changed session.quota_observation session.todos_changed session.plan_changed session.compaction_start".split()
 )
-"""Events that repeat others piece by piece, or say something about the program; they are counted in `meta`."""
+"""Events that repeat others piece by piece or are about the program; they are counted in `meta`."""
 FAMILIES = ("hook.", "permission.", "mcp.", "model.call_", "session.mcp_", "session.extensions", "session.canvas.", "commands.", "command.")
-"""How the names of more such events begin."""
+"""Name prefixes of further bookkeeping events."""
 REWOUND = ("session.snapshot_rewind", "session.context_cleared")
 BESIDE = ("toolCallId", "parentToolCallId", "interactionId", "turnId", "model", "toolTelemetry", "rte", "isUserRequested")
 
@@ -75,7 +75,7 @@ class _Reader:
         """Reasoning that came before its message."""
         self.chunks: dict[str, Turn] = {}
         self.complete = {get.text(get.obj(row, "data"), "messageId") for _, row in found if row.get("type") == "assistant.message"}
-        """Ids of messages that have a line of their own; pieces (`message_delta`) of any other are its only record."""
+        """Ids of messages with a complete line; other messages are recorded only in pieces (`message_delta`)."""
         self.pieces: dict[str, Turn] = {}
         self.used: dict[str, Usage | None] = {}
         """Usage by the id of its model call; it may be recorded before its message or after it."""
@@ -111,7 +111,7 @@ class _Reader:
                 self._session(where, kind, data)
 
     def _usage(self, data: dict[str, Any]) -> None:
-        """Tokens of one model call, which names it by id; where it does not, it is the newest turn's."""
+        """Tokens of one model call, matched to its turn by call id; without an id, they go to the newest turn."""
         used = usage_in(data, sent="inputTokens", given="outputTokens", cached="cacheReadTokens", cost=data.get("cost"))
         call = get.text(data, "apiCallId")
         turn = self.by_call.get(call) if self.by_call and call else self.log.last
@@ -136,7 +136,7 @@ class _Reader:
             self.pieces[own].texts[-1] += text
 
     def _user(self, data: dict[str, Any], where: str) -> None:
-        """What the model was sent, which may hold reminders around the user's own words."""
+        """Add the prompt as it was sent to the model, which may hold reminders around the user's own words."""
         said, sent = get.text(data, "content"), get.text(data, "transformedContent")
         self.log.say("user", sent if said in sent else said, where)
         if sent and said not in sent:

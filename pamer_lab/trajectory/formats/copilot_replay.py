@@ -1,9 +1,10 @@
-"""Chat replays of Copilot Chat (`*.chatreplay.json`): per prompt a log of the requests to the model and of the tools that ran.
+"""Chat replays of Copilot Chat (`*.chatreplay.json`): for each prompt, a log of the requests to the model and the tools that ran.
 
-Every request repeats the conversation so far, so the last request of a run of growing ones is read, with the answers that the log
-has for it; its messages have numbers for roles. The ids of calls are those of the request.
+Every request repeats the conversation so far, so a message is added only where a request holds it more often than the trace; roles
+are stored as numbers. Call ids are read without VS Code's suffix (`__vscode…`).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from pamer_lab.trajectory.shared.vocabulary import call_of, role_of
 NAME = "copilot-chatreplay"
 ROLES = ("system", "user", "assistant", "tool")
 """A role's number is its place here."""
+Seen = Counter[tuple[str, str]]
+"""(role, text or call id) of messages -> how often."""
 TEXT = 1
 """The number of a text part; the others are cache marks, images and opaque values."""
 
@@ -35,8 +38,8 @@ def read(document: Document) -> Iterator[Draft]:
     prompts = get.objects(root, "prompts") or [root]
     draft = Draft(NAME, orphans="as_user")
     log = Log(draft)
-    seen: list[tuple[str, str]] = []
-    """(role, text) of what the log holds, to tell what a request adds."""
+    seen: Seen = Counter()
+    """The messages so far, to find what a request adds."""
     for place, prompt in get.placed(prompts, "prompts"):
         for where, item in get.placed(get.items(prompt, "logs"), f"{place}.logs"):
             if isinstance(item, dict):
@@ -45,11 +48,12 @@ def read(document: Document) -> Iterator[Draft]:
     yield log.finish()
 
 
-def _entry(log: Log, seen: list[tuple[str, str]], item: dict[str, Any], where: str) -> None:
+def _entry(log: Log, seen: Seen, item: dict[str, Any], where: str) -> None:
     if item.get("kind") == "request":
+        held: Seen = Counter()
         messages = get.objects(get.obj(item, "requestMessages"), "messages") or get.objects(item, "messages")
         for place, message in get.placed(messages, f"{where}.messages"):
-            _message(log, seen, message, place)
+            _message(log, seen, held, message, place)
         _answer(log, seen, item, where)
     elif item.get("kind") == "toolCall":
         own = get.text(item, "id").partition("__vscode")[0]
@@ -57,33 +61,35 @@ def _entry(log: Log, seen: list[tuple[str, str]], item: dict[str, Any], where: s
         if call.id not in log.asked:
             log.call(call, where)
         output = item.get("response")
-        if not any(role == "tool" and key == own for role, key in seen):
-            seen.append(("tool", own))
+        if not seen["tool", own]:
+            seen["tool", own] += 1
             log.answer(own, "\n".join(map(get.as_text, output)) if isinstance(output, list) else output, where, name=call.name, rest=item)
     elif item.get("kind") not in ("element", "log"):
         log.draft.unread(f"log/{item.get('kind')}", where)
 
 
-def _message(log: Log, seen: list[tuple[str, str]], message: dict[str, Any], where: str) -> None:
+def _message(log: Log, seen: Seen, held: Seen, message: dict[str, Any], where: str) -> None:
+    """A message of a request; `held` counts those before it in the same request."""
     number = message.get("role")
     role = ROLES[number] if type(number) is int and 0 <= number < len(ROLES) else role_of(number) or "user"
     text = _text(log, message.get("content"), where)
     own = get.text(message, "toolCallId").partition("__vscode")[0]
     key = (role, own if role == "tool" else text)
+    held[key] += 1
+    is_new = held[key] > seen[key]
+    seen[key] += is_new
     calls = [call_of(item) for item in get.objects(message, "toolCalls")]
     if role == "assistant":
-        if key not in seen:
-            seen.append(key)
+        if is_new:
             log.close()
             log.agent(text or None, where)
         for call in calls:
             if call.id not in log.asked:
                 log.call(call, where)
-    elif key not in seen:
-        seen.append(key)
+    elif is_new:
         if role == "tool":
             log.answer(own, text, where)
-        elif role == "system" and any(other == "system" for other, _ in seen[:-1]):
+        elif role == "system" and any(other == "system" and said != text for other, said in seen):
             log.mark("note", text, event="the system prompt changed")
         else:
             log.say("system" if role == "system" else "user", text, where)
@@ -103,7 +109,7 @@ def _text(log: Log, parts: Any, where: str) -> str:
     return "".join(texts)
 
 
-def _answer(log: Log, seen: list[tuple[str, str]], item: dict[str, Any], where: str) -> None:
+def _answer(log: Log, seen: Seen, item: dict[str, Any], where: str) -> None:
     facts, response = get.obj(item, "metadata"), get.obj(item, "response")
     log.draft.model = log.draft.model or get.text(facts, "model")
     log.draft.tools = log.draft.tools or read_tools(facts.get("tools"))
@@ -112,7 +118,7 @@ def _answer(log: Log, seen: list[tuple[str, str]], item: dict[str, Any], where: 
     if response.get("type") not in (None, "success"):
         log.mark("note", get.text(response, "reason") or text, event=get.text(response, "type"))
         return
-    seen.append(("assistant", text))
+    seen["assistant", text] += 1
     log.close()
     turn = log.agent(text or None, where)
     turn.usage = read_usage(facts.get("usage"))

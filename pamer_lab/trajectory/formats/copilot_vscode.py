@@ -1,8 +1,8 @@
 """Chat sessions of VS Code (GitHub Copilot and other chat providers): a session with `requests`, as JSON or as a log of changes.
 
-The log's first line is the session, later ones set, append or delete values in it. What the model said is read from the rounds that the
-extension keeps (`toolCallRounds` with their results); where there are none, from the parts that were shown, whose results are what the
-interface said about them. The prompt is the one that was sent, where it was kept.
+The log's first line is the session; later lines set, append or delete values in it. Answers are read from the rounds that the extension
+stores (`toolCallRounds` with their results), or else from the parts shown to the user, where a result is only what the interface displayed.
+The prompt is read as it was sent, if it was stored.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ SHOWN_ONLY = frozenset(
     "undoStop codeblockUri prepareToolInvocation mcpServersStarting progressTaskSerialized progressMessage confirmation "
     "notebookEditGroup elicitation elicitationSerialized multiDiffData hook pullRequest extensions command warning".split()
 )
-"""Parts of the interface around an answer; an edit is also the call that made it."""
+"""Interface parts around an answer, which are not read."""
 MOST_DEPTH = 40
 
 
@@ -125,7 +125,7 @@ def _request(log: Log, request: dict[str, Any], where: str) -> None:
 
 
 def _rendered(parts: Any) -> str:
-    """The text of a prompt as it was sent; other parts are marks of its cache."""
+    """The text of a prompt as it was sent; other parts are cache marks."""
     return "".join(get.text(part, "text") for part in parts if isinstance(part, dict)) if isinstance(parts, list) else get.as_text(parts)
 
 
@@ -146,7 +146,7 @@ def _rounds(log: Log, rounds: list[dict[str, Any]], results: dict[str, Any], whe
 
 
 def _thoughts(log: Log, shown: list[dict[str, Any]]) -> None:
-    """Thoughts that were shown and that no round holds."""
+    """Keep displayed thoughts that no round holds as notes."""
     kept = {thought for step in log.steps if isinstance(step, Turn) for thought in step.thinking}
     for text in (_texts(part.get("value", part.get("content"))) for part in shown if part.get("kind") == "thinking"):
         if text.strip() and not any(text in thought for thought in kept):
@@ -189,7 +189,7 @@ def _shown(log: Log, parts: list[Any], where: str) -> None:
 
 
 def _flush(log: Log, text: list[str], where: str) -> None:
-    """Join the pieces of one text; fences around edits are the interface's."""
+    """Join the pieces of one text; fences around edits come from the interface and are dropped."""
     joined = "".join(text)
     text.clear()
     if joined.strip().strip("`").strip():

@@ -1,6 +1,6 @@
-"""CrewAI's `output_log_file` as JSON: a line when a task starts and one when it ends, with the agent and the output.
+"""CrewAI's `output_log_file` as JSON: one line when a task starts and one when it ends, with the agent and the output.
 
-A task is the user's message and its output the agent's; what the agent did in between is in no such log.
+A task becomes a user message and its output an assistant message; the log does not record what the agent did in between.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Computer-use recordings: OpenCUA's AgentNet tasks and OSWorld's `traj.jsonl`.
 
-Each step has a screenshot, which becomes a placeholder in a user message, and an action, which is the turn's call; what the annotator or
-the agent thought is its thinking. Results are the next screenshots, so no call has a result of its own.
+Each step's screenshot becomes a placeholder in a user message and its action a call; what the annotator or the agent thought is kept as
+thinking. The outcome of an action is the next screenshot, so calls have no results.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Cursor: the CLI's `--output-format stream-json`, and agent transcripts (`{role, message}` per line).
 
-The stream writes a tool's start and end as lines of their own, the tool's name being the only key of `tool_call`; lines of one model call
-share `model_call_id` and are one turn. With partial output a message comes in pieces and then complete: it counts once. Transcripts
+The stream logs a tool's start and end on separate lines, with the tool's name as the only key of `tool_call`; lines of one model call
+share `model_call_id` and form one turn. With partial output, a message comes in pieces and then complete: it is read once. Transcripts
 hold no results.
 """
 
@@ -30,7 +30,7 @@ def detect(document: Document) -> bool:
 
 
 def _is_plain_stream(first: list[dict[str, Any]]) -> bool:
-    """A stream without tools: its opening line, unlike Claude's, lists none, and thinking comes in lines of its own."""
+    """A stream without tool calls: unlike Claude's, its opening line lists no tools and its messages have no ids."""
     opening = first[0] if first else {}
     if opening.get("subtype") != "init" or "tools" in opening or "permissionMode" not in opening:
         return False
@@ -99,7 +99,7 @@ class _Reader:
                 self.draft.unread(str(kind), where)
 
     def _assistant(self, where: str, row: dict[str, Any], body: dict[str, Any]) -> None:
-        """A message; pieces of one have a time and no model call, and the complete text that follows repeats them."""
+        """Add a message. Pieces have a timestamp and no model call id; the complete text that follows repeats them."""
         content = content_of(self.draft, body.get("content"), where)
         if "timestamp_ms" in row and "model_call_id" not in row and not content.calls:
             self.pieces += content.texts
@@ -146,7 +146,7 @@ class _Reader:
             self._result(where, own, name, inner.get("result"))
 
     def _result(self, where: str, own: str, name: str, result: Any) -> None:
-        """What came of it: the result's only key says whether it worked."""
+        """Add a tool's result, whose only key says whether the call succeeded."""
         outcome, output = next(iter(result.items())) if isinstance(result, dict) and len(result) == 1 else ("success", result)
         if isinstance(output, dict):
             text = next((output[key] for key in ("content", "output", "contents", "stdout") if isinstance(output.get(key), str)), "")

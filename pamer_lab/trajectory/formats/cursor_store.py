@@ -1,6 +1,6 @@
-"""Cursor's own store (`state.vscdb`): conversations ("composers") and their messages ("bubbles") as JSON in a table of keys.
+"""Cursor's own store (`state.vscdb`): conversations ("composers") and their messages ("bubbles") as JSON in a key-value table.
 
-A conversation lists its bubbles in order; a bubble is the user's or the agent's and may hold a tool with its result.
+A conversation lists its bubbles in order; a bubble is a message of the user or the agent and may hold a tool call with its result.
 """
 
 from collections.abc import Iterator

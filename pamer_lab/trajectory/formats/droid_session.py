@@ -25,7 +25,7 @@ def detect(document: Document) -> bool:
 
 
 def _has_anthropic_parts(row: dict[str, Any]) -> bool:
-    """pi's log has the same envelope with parts of its own."""
+    """Whether a message has Anthropic's parts; pi's log has the same envelope with different parts."""
     parts = get.objects(get.obj(row, "message"), "content") if row.get("type") == "message" else []
     return any(part.get("type") in ("tool_use", "tool_result") for part in parts)
 

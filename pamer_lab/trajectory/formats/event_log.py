@@ -1,8 +1,8 @@
-"""Logs of events by programs we do not know, read by their type names; Claude's Managed Agents and AG-UI are known by name.
+"""Event logs of unknown programs, read by the names of their event types; Claude's Managed Agents and AG-UI are known by name.
 
-One event per line, or a list of them: what the user said, what the agent said, thought and called, and what came back, each with its fields
-next to its type or in a payload. What an event is follows from the words of its type name: `agent.tool_use`, `toolCallStarted`,
-`TEXT_MESSAGE_CONTENT`, `user_prompt`. Texts that came in pieces are joined. Invariant: an event that no rule takes is counted.
+One event per line, or a list of events: messages, thoughts, calls and results, with their fields next to the type or in a payload. The
+words of the type name say what an event is: `agent.tool_use`, `toolCallStarted`, `TEXT_MESSAGE_CONTENT`, `user_prompt`. Texts that came in
+pieces are joined. Invariant: an event that no rule reads is counted.
 """
 
 import re
@@ -51,7 +51,7 @@ TEXTS = ("content", "text", "message", "output", "response", "answer", "delta", 
 OUTPUTS = ("content", "output", "result", "response", "observation", "stdout", "text", "value", "message", "error", "stderr")
 TIMES = ("processed_at", "timestamp", "created_at", "createdAt", "time", "ts")
 BESIDE = {*TYPES, *NAMES, *BODIES, *TIMES, "id", "uuid", "session_id", "sessionId", "seq", "index", "turn", "step"}
-"""Fields of a call that are none of its arguments."""
+"""Fields of a call that are not arguments."""
 LOOKED_AT = 300
 
 
@@ -92,7 +92,7 @@ class _Reader:
         self.draft = draft
         self.log = Log(draft)
         self.texts: list[str] = []
-        """Pieces of the text that is being written, and of the thought before it."""
+        """Pieces of the text being assembled; `thoughts` holds those of the thought before it."""
         self.thoughts: list[str] = []
         self.calls: dict[str, tuple[str, list[str]]] = {}
         """Calls whose arguments are being written: name and pieces."""
@@ -136,7 +136,7 @@ class _Reader:
 
     def _said(self, text: Any, body: dict[str, Any], where: str) -> None:
         if isinstance(text, str) and "".join(self.texts) == text:
-            self.texts.clear()  # it came in pieces before
+            self.texts.clear()  # the pieces came before the complete text
         self.flush(where)
         if self.log.turn and (self.log.turn.texts or self.log.turn.calls):
             self.log.close()
@@ -175,7 +175,7 @@ class _Reader:
         self.log.answer(own, output, where, failed=failed, name=tool, rest=get.facts(body, "status", "exit_code"))
 
     def flush(self, where: str) -> None:
-        """What was written in pieces is complete."""
+        """Write everything that arrived in pieces; it is now complete."""
         if self.thoughts or self.texts:
             if self.log.turn and self.log.turn.texts and self.texts:
                 self.log.close()
@@ -200,7 +200,7 @@ def body_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(name: str, body: dict[str, Any]) -> EventWord:
-    """What an event is, by its type's words; its role decides where the type alone does not."""
+    """The kind of an event, from the words of its type, or from its role if the type is not enough."""
     words = _words(name)
     speaker = role_of(body.get("role"))
     if plain_word(name) in ("observation", "toolresult", "tooloutput") or (words & TOOL and words & RESULT):
@@ -238,7 +238,7 @@ def _words(name: str) -> set[str]:
 
 
 def call_id_of(body: dict[str, Any]) -> str:
-    """The id that a result or a piece gives of its call, under any name that ends like one."""
+    """The call id that a result or a piece refers to, in any field whose name ends like a call id."""
     for key, value in body.items():
         if isinstance(value, str | int) and plain_word(key).endswith(("tooluseid", "callid", "toolid", "invocationid")) and value != "":
             return get.as_text(value)

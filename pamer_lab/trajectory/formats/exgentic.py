@@ -1,6 +1,6 @@
 """Exgentic's trajectory: one line per action of the agent and per observation, with the cost so far.
 
-The task itself is in another file of the run, so a trace may begin with the agent. Lines of several sessions are traces of their own.
+The task is in another file of the run, so a trace may begin with the agent. Each session in the file becomes a separate trace.
 """
 
 from collections.abc import Iterator

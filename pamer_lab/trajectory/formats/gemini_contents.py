@@ -1,10 +1,8 @@
 """Gemini histories: a list of contents, bare or inside an error report, a checkpoint, a request, an evaluation scenario or a prompt of
-AI Studio (`chunkedPrompt`).
+AI Studio (`chunkedPrompt`); also chat recordings of gemini-cli, as one object or one message per line.
 
-Also chat recordings of gemini-cli: `messages` of type user and gemini with calls and their results inside, in one object or one
-per line, where a later line with the same id replaces an earlier one and a rewind keeps what it left. Histories are cut when the
-program compresses them, so a result whose call is gone stays as a user message. There is no system role: a system instruction is
-read where the file has one. Questions of a scenario are kept in `meta`.
+In a recording, a later line with the same id replaces an earlier one, and messages before a rewind are kept. A result whose call was
+cut by compression becomes a user message. The system message is the system instruction, if any; a scenario's questions are kept in `meta`.
 """
 
 from collections import Counter
@@ -17,7 +15,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.fields import read_call, read_tools
 from pamer_lab.trajectory.shared.gemini_parts import declared_tools, to_steps
 from pamer_lab.trajectory.shared.rows import Row, first_row, first_value, head, rows, trace_rows
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, rewound
 from pamer_lab.trajectory.shared.usage import usage_in
 from pamer_lab.trajectory.values import Message
 
@@ -47,7 +45,7 @@ def _is_history(value: Any) -> bool:
 
 
 def _history_key(value: Any) -> str:
-    """The field of an object that holds a history; empty where none does."""
+    """The field of an object that holds a history; empty if there is none."""
     return next((key for key in HISTORIES if _is_history(get.items(value, key))), "")
 
 
@@ -56,7 +54,7 @@ def _is_recording(value: Any) -> bool:
 
 
 def _kind(item: dict[str, Any]) -> str:
-    """Who speaks in a recorded message, under either name."""
+    """The speaker of a recorded message, in either of two fields."""
     return get.text(item, "type") or get.text(item, "role")
 
 
@@ -88,7 +86,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _contents(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """AI Studio's chunks as contents; what the model gave in a row (its thoughts, then its answer) is one."""
+    """AI Studio's chunks as contents; consecutive chunks of the model (its thoughts, then its answer) are merged."""
     contents: list[dict[str, Any]] = []
     for chunk in chunks:
         part = {key: value for key, value in chunk.items() if key not in CHUNK_FACTS} | (
@@ -140,7 +138,7 @@ def _read_recording(draft: Draft, value: dict[str, Any]) -> Draft:
 
 
 def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
-    """A recording that is appended to: a header, messages by id, changes of the header, rewinds."""
+    """A recording written line by line: a header, messages by id, header updates, rewinds."""
     found: dict[str, Row | Mark] = {}
     for where, row in rows(document):
         key = get.text(row, "id") or where
@@ -149,8 +147,7 @@ def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
         elif isinstance(row.get("type"), str) and row["type"] != "session_metadata":
             found[key] = (where, row)
         elif "$rewindTo" in row:
-            draft.warn(where, "the conversation was rewound here; the abandoned messages before it are kept")
-            found[where] = Mark("context_edit", "the conversation was rewound to an earlier message", {"to": row["$rewindTo"]})
+            found[where] = rewound(draft, where, row["$rewindTo"])
         else:
             header = get.obj(row, "$set") or row
             names = {"sessionId": "session", "projectHash": "project", "summary": "summary"}
@@ -167,7 +164,7 @@ def _read_recorded_lines(draft: Draft, document: Document) -> Draft:
 
 
 def _once(steps: list[Step]) -> Iterator[Step]:
-    """The steps without results that are there already: newer recordings have each one next to its call and in the message sent back."""
+    """The steps without repeated results: newer recordings store each result with its call and again in the message sent back."""
     left = Counter(call.id for step in steps if isinstance(step, Turn) for call in step.calls)
     given: set[tuple[str, str]] = set()
     for step in steps:

@@ -1,6 +1,6 @@
 """Results of the AI SDK's `generateText` and `streamText`, as applications store them: one step per model call, with its usage.
 
-The prompt is in the request of the first step, where the application kept it; a result without one says so.
+The prompt comes from the result or from the first step's request, if the application stored it; otherwise the trace has a warning.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""The last reader: finds lists of messages anywhere in a document, and says that it guessed.
+"""The last reader: finds lists of messages anywhere in a document, and warns that it guessed.
 
-Takes the longest list whose items look like messages (a role under any of the usual names, and something said). A document
-of several records, or a list or dictionary of them, gives one trace per record that holds such a list. Invariant: every
-trace of this reader carries a warning that names where the messages were found and how roles were read.
+Takes the longest list whose items look like messages (text under a role with any of the usual names). A document of several
+records, or a list or dictionary of them, gives one trace per record that holds such a list. Invariant: every trace of this
+reader carries a warning that names where the messages were found and how roles were read.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _speaker(item: dict[str, Any]) -> tuple[str, str]:
 
 
 def _said(item: dict[str, Any]) -> tuple[str, Any] | None:
-    """(field, content) of what a message says."""
+    """(field, content) of a message."""
     for key in TEXT_KEYS:
         value = item.get(key)
         if isinstance(value, str | list) or (isinstance(value, dict) and ("parts" in value or "text" in value or "content" in value)):

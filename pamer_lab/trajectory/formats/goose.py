@@ -1,8 +1,8 @@
 """Goose: its session database, sessions as lines or as an export, and recordings of provider calls.
 
-A message's parts are texts, tool requests and tool responses. Messages that a summary replaced are marked as unseen by the agent: the
-summary is a compaction. In a recording each call repeats the conversation: the longest is read with its answer, other calls (such as
-the one that names the session) are events.
+A message's parts are texts, tool requests and tool responses. Messages that a summary replaced are marked as invisible to the agent: the
+summary is a compaction. In a recording each call repeats the conversation: the longest call is read with its answer, and other calls (such
+as the one that names the session) become `subagent` events.
 """
 
 from collections.abc import Iterator

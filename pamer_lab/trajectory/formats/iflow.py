@@ -1,7 +1,7 @@
 """iFlow CLI sessions: Claude Code's envelope, written while an answer grows, with Gemini's results inside the parts.
 
-Each line of the agent repeats calls of the lines before it, and every line names the prompt as its parent. So order is the file's,
-the lines between two messages or results are one turn, and a call counts once.
+Every line names the prompt as its parent, so lines are read in file order. An agent line repeats the calls of the lines before
+it: lines between two messages or results form one turn, and each call counts once.
 """
 
 from collections.abc import Iterator

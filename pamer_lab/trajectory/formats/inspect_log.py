@@ -1,9 +1,8 @@
 """Inspect AI evaluation logs: `.json`, and `.eval`, which is a zip of a header and one file per sample.
 
-One sample in one epoch is one trace; its question is the task and the sample's id, so that epochs are replicas. References
-to `attachments` are resolved. Scores become the reward: C is 1, P one half, I and N are 0; the first score that is a number
-counts, all are kept in `meta`. The sample's events repeat its messages and are read only for usage per call, tool descriptions
-and compactions.
+Each sample of each epoch is one trace; its question is the task and the sample's id, so that epochs are replicas. References to
+`attachments` are resolved. The first score that is a number or a grade (C is 1, P 0.5, I and N 0) is the reward; `meta` keeps all. Events
+repeat the messages and are read only for usage per call, tool descriptions and compactions.
 """
 
 import re
@@ -83,7 +82,7 @@ def _read_one(draft: Draft, sample: dict[str, Any], about: dict[str, Any], budge
 
 
 class Attachments:
-    """Texts that messages refer to. Each reference repeats its text, so it is taken from the budget first."""
+    """Texts that messages refer to. Resolving a reference copies its text, so every copy counts against the budget."""
 
     def __init__(self, texts: dict[str, Any], budget: Budget) -> None:
         self._texts = texts
@@ -159,7 +158,7 @@ def _steps(draft: Draft, message: dict[str, Any], where: str, usage: dict[str, U
 
 
 def _server_tools(draft: Draft, value: Any, where: str) -> tuple[list[tuple[ToolCall, Result]], Content]:
-    """Content, and the calls in it that the provider ran itself: Inspect keeps such a call and its result in one part."""
+    """(calls that the provider ran itself, with results; other content). Inspect stores such a call and its result in one part."""
     ran: list[tuple[ToolCall, Result]] = []
     if isinstance(value, list):
         parts = []
@@ -175,7 +174,7 @@ def _server_tools(draft: Draft, value: Any, where: str) -> tuple[list[tuple[Tool
 
 
 def _usage(value: Any) -> Usage | None:
-    """Some providers' input excludes what their cache read and wrote; only the total tells."""
+    """Some providers exclude cache reads and writes from the input tokens; the total shows which do."""
     given, cached, cost = "output_tokens", "input_tokens_cache_read", get.amount(value, "total_cost")
     sent = "input_tokens input_tokens_cache_read input_tokens_cache_write"
     usage = usage_in(value, sent=sent, given=given, cached=cached, cost=cost)
@@ -185,7 +184,7 @@ def _usage(value: Any) -> Usage | None:
 
 
 def _total(value: Any, model: str) -> Usage | None:
-    """The sample's usage by the evaluated model; graders and helpers are counted only where that one is not named."""
+    """The evaluated model's usage for this sample; if it is not listed, the sum over all models, graders included."""
     usages = {name: _usage(item) for name, item in value.items()} if isinstance(value, dict) else {}
     return usages.get(model) or reduce(add_usage, usages.values(), None)
 

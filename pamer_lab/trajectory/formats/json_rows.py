@@ -1,6 +1,6 @@
 """Rows of a database or a table that hold messages, mostly as JSON text: one conversation per row, or one message per row.
 
-The text is parsed and the other readers take it from there; rows of one message are put together by their session.
+The text is parsed and passed to the other readers; rows with one message each are grouped by session.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _list(row: dict[str, Any]) -> tuple[str, list[Any]] | None:
 
 
 def _message(row: dict[str, Any]) -> dict[str, Any] | None:
-    """The one message that a row holds as text, or whose content is the text of its parts."""
+    """The message that a row holds as JSON text or as an object, or the row itself if its content is the JSON text of parts."""
     content = row.get("content")
     if isinstance(content, str) and role_of(row.get("role")) and isinstance(found := _parts(content), list):
         return {**row, "content": found}
@@ -84,7 +84,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _read_lists(document: Document, found: list[Row]) -> Iterator[Draft]:
-    """The rows with their conversations parsed, by whichever reader knows them."""
+    """Parse the conversations of the rows and pass them to the reader that recognises them."""
     from pamer_lab.trajectory.formats import read_inside
 
     records = []

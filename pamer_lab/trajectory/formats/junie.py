@@ -1,7 +1,7 @@
-"""Junie (JetBrains) sessions: one event per line; what the agent does are blocks that are written again while they grow.
+"""Junie (JetBrains) sessions: one event per line; the agent's actions are blocks that are logged again while they grow.
 
-The last version of a block counts, at the place of its first. A block with a command, files or a tool is a call with its result. The log
-shows what the user saw: prompts of the model and some arguments are not in it.
+The last version of a block counts, in the position of its first. A block with a command, files or a tool is a call with its result. The
+log shows what the user saw: it lacks the prompts sent to the model and some arguments.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ QUIET = frozenset(
     "ContextWindowReportEvent TipSuggestionCreatedEvent ShowPlanProgressEvent NextPromptSuggestionEvent AgentStartedEvent "
     "AuthorizationAvailabilityEvent SuggestPlanEvent AgentStateUpdatedEvent".split()
 )
-"""Events about the session and the screen, which say nothing to the model or repeat what others hold."""
+"""Events about the session and the screen, which the model does not see or which repeat others."""
 
 
 def detect(document: Document) -> bool:
@@ -54,7 +54,7 @@ def _agent_event(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(row: dict[str, Any]) -> str:
-    """An event's kind; the plugin of the IDE writes it with its package."""
+    """An event's kind without the package name that the IDE plugin puts before it."""
     return get.text(row, "kind").rpartition(".")[2]
 
 
@@ -81,7 +81,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _add(log: Log, block: dict[str, Any], spent: Usage | None) -> Usage | None:
-    """Write one block; returns the usage that waits for the turn it paid for."""
+    """Write one block; returns the usage that has not been given to a turn yet."""
     where, kinds = block["where"], block["kinds"]
     kind = kinds[-1]
     if kind in ("UserPromptEvent", "UserResponseEvent"):
@@ -111,7 +111,7 @@ def _add(log: Log, block: dict[str, Any], spent: Usage | None) -> Usage | None:
 
 
 def _done(log: Log, block: dict[str, Any], kinds: set[str], spent: Usage | None) -> Usage | None:
-    """What the agent thought, said or did in one step."""
+    """Write what the agent thought, said or did in one step; returns like `_add`."""
     where = block["where"]
     tool = next((name for key, name in TOOLS.items() if key in kinds), "")
     if "AgentThought" in kinds:

@@ -1,7 +1,7 @@
 """Kimi CLI sessions: an event log of what was put into the context.
 
-`context.append_message` lines are prompts; a loop step (`step.begin` to `step.end`) is one turn with its parts, calls
-and usage. A compaction is an event with its token counts, and the summary is the user message it became.
+`context.append_message` lines are prompts; a loop step (`step.begin` to `step.end`) is one turn with its parts, calls and
+usage. A compaction is an event with its token counts, and its summary becomes a user message.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ QUIET = frozenset(
     "metadata usage.record turn.prompt turn.cancel full_compaction.begin full_compaction.complete plan_mode.enter plan_mode.exit "
     "permission.record_approval_result".split()
 )
-"""Lines that hold nothing of the conversation that others do not."""
+"""Lines that add nothing to the conversation."""
 
 
 def detect(document: Document) -> bool:
@@ -101,6 +101,6 @@ class _Reader:
 
 
 def _keep_users(count: int, messages: Sequence[Message]) -> list[int]:
-    """The newest user messages, as many as the compaction says it kept."""
+    """Indices of the newest `count` user messages, which the compaction kept."""
     users = [index for index, message in enumerate(messages) if message.role == "user"]
     return users[-count:] if count else []

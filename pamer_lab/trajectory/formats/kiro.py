@@ -1,6 +1,6 @@
 """Kiro CLI sessions: one event per line, `Prompt`, `AssistantMessage`, `ToolResults`; each part is `{kind, data}`.
 
-A turn of the model may be several lines (its thoughts, then its call); lines that follow each other without a result between them are one.
+A model turn may span several lines (its thoughts, then its call): consecutive lines are joined until one has a call.
 """
 
 from collections.abc import Iterator

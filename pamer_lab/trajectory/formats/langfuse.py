@@ -83,19 +83,18 @@ def _opening(draft: Draft, seen: list[dict[str, Any]]) -> list[Step]:
 
 
 def _joined(steps: list[Step]) -> list[Step]:
-    """Turns without a result between them asked for their tools together: their calls belong to the last of them."""
+    """Merge turns with calls and no result between them: their tools were requested together."""
     kept: list[Step] = []
     for step in steps:
         if isinstance(step, Turn) and step.calls and kept and isinstance(kept[-1], Turn) and kept[-1].calls:
-            kept[-1].calls += step.calls
-            kept[-1].texts += step.texts
+            kept[-1].merge(step)
         else:
             kept.append(step)
     return kept
 
 
 def _unheard(draft: Draft, steps: list[Step], seen: list[dict[str, Any]]) -> list[Step]:
-    """What other observations asked and answered that the conversation does not hold."""
+    """Notes for what other observations asked and answered, if the conversation does not contain it."""
     known = "\n".join(text for step in steps for text in _spoken(step))
     marks: list[Step] = []
     for observation in seen:

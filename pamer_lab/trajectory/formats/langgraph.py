@@ -33,7 +33,7 @@ def detect(document: Document) -> bool:
 
 
 def _plain(item: Any) -> dict[str, Any] | None:
-    """A message in the plain shape, whichever of LangChain's three it was written in; None where it is no message."""
+    """A message in plain form, converted from any of LangChain's three serialisations; None if it is not a message."""
     if not isinstance(item, dict):
         return None
     if isinstance(item.get("data"), dict) and item.get("type") in TYPES:
@@ -44,7 +44,7 @@ def _plain(item: Any) -> dict[str, Any] | None:
 
 
 def _messages(value: Any) -> list[Any] | None:
-    """The message list of a state, or None where there is none."""
+    """The message list of a state, or None."""
     for _ in range(3):
         if isinstance(value, list):
             return value if value and _plain(value[0]) is not None else None
@@ -84,12 +84,12 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _is_one_thread(document: Document, found: list[Row]) -> bool:
-    """Whether checkpoints are states of one thread, which repeat each other: the longest holds them all."""
+    """Whether these are checkpoints of one thread, which repeat each other: the longest contains all messages."""
     return document.kind == "json" and len({_thread(value) for _, value in found}) == 1 and "checkpoint" in found[0][1]
 
 
 def _is_within(state: Any, longest: list[Any]) -> bool:
-    """Whether a state is an earlier one of the thread that the longest list of messages comes from."""
+    """Whether the messages of a state are a prefix of the longest list, as in an earlier state of the same thread."""
     messages = _messages(state) or []
     return messages == longest[: len(messages)]
 

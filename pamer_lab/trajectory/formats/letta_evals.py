@@ -1,7 +1,7 @@
 """letta-evals results: one graded sample per line, its trajectory a list of message lists.
 
-Messages of one id are one turn (reasoning, text and calls). Where the user's message was not recorded, the sample's
-input is it. The question id is made from the input's text, because sample ids are only numbers.
+Messages with the same id form one turn (reasoning, text and calls). If the user's message was not recorded, the sample's input
+takes its place. The question id is derived from the input's text, because sample ids are only numbers.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from pamer_lab.trajectory.shared.usage import add_usage, usage_in
 
 NAME = "letta-evals-results"
 KNOWN = ("summary", "header", "metadata")
-"""Lines without a result of their own."""
+"""Types of lines that hold no result."""
 
 
 def detect(document: Document) -> bool:

@@ -1,8 +1,8 @@
-"""Messages of frameworks that have names of their own for role and content: LlamaIndex, Semantic Kernel, Microsoft's Agent Framework,
+"""Messages of frameworks with their own names for role and content: LlamaIndex, Semantic Kernel, Microsoft's Agent Framework,
 Haystack, Mastra, Agno, Zed threads, lists of ADK events, and items of OpenAI's Responses API (Agents SDK sessions, response dumps).
 
-The longest such list in each record is its conversation, wherever the file keeps it. Each message is first put under the vocabulary's
-names (`normal`). Invariant: an object in which no rule sees a message gives None, and no field that carries words is dropped.
+The conversation is the longest such list in each record, wherever the file keeps it. `normal` first renames a message's fields to ours.
+Invariant: an object that no rule recognises as a message gives None, and no field that carries text is dropped.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, TYPES, calls_beside
 
 NAME = "framework-messages"
 LOOKED_AT = 400
-"""Messages of a plain chat that detection looks at."""
+"""How many messages of a plain chat detection looks at."""
 USAGE = ("usage", "cumulative_token_usage", "metrics")
 ROLES = ("role", "_role", "author", "sender")
 CONTENT = ("content", "_content", "contents", "contentParts", "items", "blocks", "parts", "segments", "text", "message")
 OWN_CONTENT = {"_content", "contents", "contentParts", "items", "blocks", "segments"}
-"""Names of the content that the chat readers do not know."""
+"""Content fields that the chat readers do not know."""
 KEPT = (
     "name",
     "reasoning",
@@ -64,7 +64,7 @@ def _plain_chat(document: Document) -> list[Any]:
 
 
 def _is_conversation(items: list[Any]) -> bool:
-    """Nearly all objects are messages, one is the agent's, and one is in a framework's own words."""
+    """At least 80 % of the objects are messages, one of them the agent's, and one uses a framework's own field names."""
     objects = [item for item in items if isinstance(item, dict)]
     if not objects or not any(map(is_dialect, objects)):
         return False
@@ -98,7 +98,7 @@ def _read_one(found: Found) -> Draft:
 
 
 def normal(given: Any) -> dict[str, Any] | None:
-    """The message in our names; an item of the Responses API stays as it is; None where it is no message."""
+    """The message with our field names; an item of the Responses API is returned unchanged; None if it is not a message."""
     if not isinstance(given, dict):
         return None
     value = _untagged(given)
@@ -113,7 +113,7 @@ def normal(given: Any) -> dict[str, Any] | None:
     extra = get.obj(value, "additional_kwargs")
     message = {name: value[name] for name in KEPT if value.get(name) is not None} | {"role": role}
     if key == "parts" and not any(set(TYPES) & part.keys() for part in content if isinstance(part, dict)):
-        return message | {"parts": content}  # Gemini's, which have no types
+        return message | {"parts": content}  # Gemini's parts have no types
     if calls := calls_beside(value) or calls_beside(extra):
         message["tool_calls"] = calls
     if own := read_id(value, *CALL_IDS[:-1]) or read_id(extra, *CALL_IDS[:-1]):
@@ -139,7 +139,7 @@ def is_dialect(value: Any) -> bool:
 
 
 def speaker(value: dict[str, Any]) -> str:
-    """Our name of who speaks, empty where no rule knows it; the role may be an object with its name inside."""
+    """Our name for the speaker, empty if unknown; the role may be an object that holds its name."""
     for key in ROLES:
         given = value.get(key)
         if role := role_of(get.text(given, "role", "value", "Label", "label") if isinstance(given, dict) else given):
@@ -148,7 +148,7 @@ def speaker(value: dict[str, Any]) -> str:
 
 
 def _untagged(value: dict[str, Any]) -> dict[str, Any]:
-    """A message out of its wrapper: `{"User": {...}}` (an enum of Rust, its tag the role), Grok's `response`, LM Studio's `versions`."""
+    """A message without its wrapper: `{"User": {...}}` (a Rust enum, tagged with the role), Grok's `response`, LM Studio's `versions`."""
     tag, inner = next(iter(value.items()), ("", None))
     if len(value) == 1 and isinstance(inner, dict) and tag[:1].isupper() and role_of(tag):
         return {"role": tag, **inner}
@@ -163,6 +163,6 @@ def _untagged(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(value: dict[str, Any]) -> tuple[str, Any]:
-    """(name, content) of the first field that says anything."""
+    """(name, content) of the first content field that is not empty."""
     held = [(key, value[key]) for key in CONTENT if value.get(key) is not None]
     return next((pair for pair in held if pair[1]), held[0] if held else ("", None))

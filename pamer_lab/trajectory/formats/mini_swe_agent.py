@@ -1,8 +1,8 @@
 """mini-swe-agent: `.traj.json` of format 1.x, and the older bare list of messages.
 
-Format 1.x is OpenAI chat with `extra` on each message: usage and cost of a call are in `extra.response` and
-`extra.cost`. The message with the role `exit` closes the run and was never sent, so it becomes an event. Older files and
-text-only models put the command into a fenced block and the result into a user message: they stay so.
+Format 1.x is OpenAI chat with `extra` on each message: `extra.response` holds the usage of a call, `extra.cost` its cost. The
+message with the role `exit` closes the run and was never sent, so it becomes an event. Older files and text-only models put
+the command into a fenced block and the result into a user message; both are kept as they are.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from pamer_lab.trajectory.values import Usage
 
 NAME = "mini-swe-agent"
 MARKS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MICRO_SWE_AGENT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
-"""Words of its system or task prompt, which tell the older bare list from any other chat."""
+"""Phrases in its system or task prompt that distinguish the older bare list from other chats."""
 
 
 def detect(document: Document) -> bool:

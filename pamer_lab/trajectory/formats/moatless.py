@@ -1,7 +1,7 @@
-"""Moatless trajectories: a search tree whose nodes each repeat the prompt so far in Anthropic's or OpenAI's shape.
+"""Moatless trajectories: a search tree in which each node repeats the prompt so far in Anthropic's or OpenAI's shape.
 
-The trace is the path to the last node: the longest prompt on it, its response, and the last observation. Nodes on other branches
-are named in a warning, with their texts as notes.
+The trace is the path to the last node: the longest prompt on it, its response, and the observation after it. Nodes on other
+branches are counted in a warning, and their texts kept as notes.
 """
 
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def _add_end(draft: Draft, node: dict[str, Any]) -> None:
 
 
 def _add_usage(draft: Draft, calls: list[dict[str, Any]]) -> None:
-    """Usage per turn, where every turn has its node."""
+    """Set usage per turn, if there is one completion per turn."""
     turns = [number for number, message in enumerate(draft.messages) if message.role == "assistant"]
     for number, call in zip(turns, calls, strict=False) if len(turns) == len(calls) else ():
         value = get.obj(call, "usage")

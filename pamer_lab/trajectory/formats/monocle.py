@@ -1,6 +1,7 @@
-"""Monocle's OpenTelemetry spans: a flat list, each model call twice (the framework's span and the API's).
+"""Monocle's OpenTelemetry spans: a flat list with each model call twice (the framework's span and the API's).
 
-The trace is the longest prompt among the framework's inference spans and the answer to it; usage comes from the spans one after another.
+The trace is the longest prompt among the framework's inference spans and its answer. Turns take their usage from the spans in
+order, if there are as many spans as turns.
 """
 
 from collections.abc import Iterator

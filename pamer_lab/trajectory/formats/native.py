@@ -77,7 +77,7 @@ def _read_one(value: Any, where: str) -> Draft:
 
 
 def _refuse_impossible(event: Event, count: int, where: str) -> None:
-    """An event replaces messages before it, by one that comes at its place or later."""
+    """Refuse an event that replaces messages after itself, or names a summary before itself."""
     ends = [0, *(number for pair in event.replaced for number in pair), event.before_message]
     if ends != sorted(ends) or any(start == end for start, end in event.replaced):
         raise FormatError(f"replaces {list(event.replaced)}, which are not ascending ranges before {event.before_message}", where=where)
@@ -88,7 +88,7 @@ def _refuse_impossible(event: Event, count: int, where: str) -> None:
 
 
 def _refuse_unknown(value: Any, where: str) -> None:
-    """A misspelt field of a message or label would vanish; it is refused like one of the trace."""
+    """Refuse misspelt fields of messages, tools, labels and events, which would be silently lost."""
     for field, kind in PARTS.items():
         for number, item in enumerate(get.items(value, field)):
             if isinstance(item, dict) and (unknown := item.keys() - set(kind.__struct_fields__)):

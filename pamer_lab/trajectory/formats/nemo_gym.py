@@ -46,7 +46,7 @@ def _read_one(draft: Draft, row: dict[str, Any]) -> Draft:
     draft.usage = read_usage(response.get("usage"))
     draft.reward = get.amount(row, "reward")
     agent = get.text(get.obj(row, "agent_ref"), "name")
-    # The number alone would join the first task of every rollout file to one question.
+    # With the number alone, the first tasks of all rollout files would share one question.
     numbered = f"{agent}/{row['_ng_task_index']}" if "_ng_task_index" in row else ""
     names = (get.text(source, key) for key in ("instance_id", "task_id", "task_name") for source in (row, metadata))
     draft.task_id = next(filter(None, names), numbered)

@@ -1,7 +1,7 @@
 """OpenClaw telemetry: what its hooks report of each session (starts with the history so far, tools, messages in and out).
 
-The longest history of a session is its trace, with the prompts that came after it. Sessions without a history (side agents) report
-their tools only: each is a `subagent` event. What was sent out and is in no history is a note.
+A session's longest history is its trace, followed by the prompts that came after it. Sessions without a history (side agents) report only
+their tools: each becomes a `subagent` event. Outgoing messages that no history contains become notes.
 """
 
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _message(log: Log, item: dict[str, Any], where: str) -> None:
 
 
 def _other(log: Log, row: dict[str, Any], where: str) -> None:
-    """A line of no session with a history: a side agent's, or a message of a channel."""
+    """A line that belongs to no session with a history: a side agent's, or a message of a channel."""
     kind, key = get.text(row, "type"), get.text(row, "sessionKey")
     if key and kind == "agent.start":
         log.side(key, get.text(row, "prompt") if "messages" not in row else "", session=key)

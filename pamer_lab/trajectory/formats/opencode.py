@@ -1,10 +1,8 @@
 """opencode and Kilo: the event stream that plugins see (one array per line), `opencode export` (`{info, messages}`), `opencode run
---format json` (one part per line), the tables of their database (sessions, messages, parts), as SQLite or as JSON, and the
-folder of small files that came before the database.
+--format json` (one part per line), their database (sessions, messages, parts; SQLite or JSON), and the older folder of small files.
 
-Parts are written many times while they grow; the last version counts, and text that only arrived as deltas is kept. One
-model step (from `step-start` to `step-finish`) is one turn. A session that has a parent is a side agent: one `subagent`
-event with all its text.
+Parts are logged many times while they grow; the last version counts, and text that only arrived as deltas is kept. A model step (from
+`step-start` to `step-finish`) is one turn. A session with a parent is a side agent, at any depth: one `subagent` event with all its text.
 """
 
 from collections.abc import Iterator
@@ -51,7 +49,7 @@ def _is_run_line(value: Any) -> bool:
 
 
 def _tables(document: Document) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a database by table, where it is one of these programs'."""
+    """The rows of a database by table; empty if it is not one of these programs' databases."""
     root = document.root if document.kind == "sqlite" else one_value(document)
     found = {name: get.objects(root, name, f"{name}s") for name in ("session", "message", "part")}
     known = {"id", "session_id", "data"} <= get.first(found, "message").keys() and {"message_id", "data"} <= get.first(found, "part").keys()
@@ -77,13 +75,31 @@ def read(document: Document) -> Iterator[Draft]:
         _add_tables(sessions, tables)
     else:
         _add_export(sessions, document.root)
-    roots = [key for key, session in sessions.items() if get.text(session.info, "parentID") not in sessions]
-    for key in roots:
-        draft = Draft(NAME, where=key if len(roots) > 1 else "")
-        _warn_others(draft, document)
-        draft.tools = list(tools.values())
-        children = {name: side for name, side in sessions.items() if side.info.get("parentID") == key}
-        yield _read_session(draft, sessions[key], children)
+    families = _families(sessions)
+    drafts = {root: Draft(NAME, where=root if len(families) > 1 else "") for root in families}
+    _warn_others(document, {key: drafts[root] for root, family in families.items() for key in family})
+    for root, family in families.items():
+        drafts[root].tools = list(tools.values())
+        yield _read_session(drafts[root], family)
+
+
+def _families(sessions: dict[str, _Session]) -> dict[str, dict[str, _Session]]:
+    """Each session that no other started -> itself and its side agents, each before those that it started."""
+    parents = {key: get.text(session.info, "parentID") for key, session in sessions.items()}
+    started: dict[str, list[str]] = {}
+    for key, parent in parents.items():
+        if parent:
+            started.setdefault(parent, []).append(key)
+    families: dict[str, dict[str, _Session]] = {}
+    placed: set[str] = set()
+    for root in sorted(sessions, key=lambda key: bool(parents[key]) and parents[key] in sessions):  # a ring of parents comes last
+        waiting = [root]
+        while waiting:
+            if (key := waiting.pop()) not in placed:
+                placed.add(key)
+                families.setdefault(root, {})[key] = sessions[key]
+                waiting += reversed(started.get(key, []))
+    return families
 
 
 def _add_line(sessions: dict[str, _Session], tools: dict[str, Tool], value: Any) -> None:
@@ -138,20 +154,25 @@ def _add_run_line(sessions: dict[str, _Session], line: dict[str, Any]) -> None:
     parts[get.text(line["part"], "id") or str(len(parts))] = dict(line["part"])
 
 
-def _warn_others(draft: Draft, document: Document) -> None:
-    """Lines of a run that hold no part: errors are kept, others counted. So are stored parts of messages that are gone."""
+def _warn_others(document: Document, drafts: dict[str, Draft]) -> None:
+    """Keep errors among the lines without a part, and count the other lines and stored parts whose message is missing.
+
+    `drafts`: the trace of each session; the first also takes what belongs to none.
+    """
+    first = next(iter(drafts.values()), Draft(NAME))
     if document.kind == "folder":
         names = [record.where.removesuffix(".json").split("/") for record in document.records]
         kept = {name[-1] for name in names if name[0] == "message"}
-        for name in names:
+        for name, record in zip(names, document.records, strict=True):
             if name[0] == "part" and name[-2] not in kept:
-                draft.unread("part of a missing message", "/".join(name))
+                drafts.get(get.text(record.value, "sessionID"), first).unread("part of a missing message", "/".join(name))
     if document.kind != "jsonl":
         return
     is_run = any(_is_run_line(record.value) for record in document.records[:50])
     for record in document.records:
         if _is_run_line(record.value) if is_run else _name(record.value):
             continue
+        draft = drafts.get(get.text(record.value, "sessionID"), first)
         kind = get.text(record.value, "type") or ("no type" if is_run else "line that is no event")
         draft.unread(kind, record.where)
         if is_run and kind == "error":
@@ -205,16 +226,18 @@ def _add_export(sessions: dict[str, _Session], root: dict[str, Any]) -> None:
             session.parts[key] = {str(place): part for place, part in enumerate(item.get("parts") or []) if isinstance(part, dict)}
 
 
-def _read_session(draft: Draft, session: _Session, children: dict[str, _Session]) -> Draft:
+def _read_session(draft: Draft, family: dict[str, _Session]) -> Draft:
+    (root, session), *sides = family.items()
     models = [get.text(info, "modelID") for info in session.messages.values() if info.get("role") == "assistant"]
     draft.model = next(filter(None, models), "")
     steps: list[Step] = []
     if system := session.systems.get(draft.model) or next(iter(session.systems.values()), ""):
         steps.append(Said("system", system))
     steps += _steps(draft, session)
-    for key, side in children.items():
+    for key, side in sides:
         said = "\n\n".join(_text(step) for step in _steps(draft, side))
-        steps.append(Mark("subagent", said, {"session": key, "title": side.info.get("title")}))
+        title, parent = side.info.get("title"), get.text(side.info, "parentID")
+        steps.append(Mark("subagent", said, {"session": key, "title": title, "parent": parent if parent != root else None}))
     draft.meta = {name: session.info.get(name) for name in ("id", "title", "directory", "version")}
     add_steps(draft, steps)
     return draft

@@ -15,10 +15,10 @@ from pamer_lab.trajectory.shared.usage import read_usage
 
 NAME = "openhands-llm-completion-log"
 PROMPTS = ("fncall_messages", "messages")
-"""Where the prompt is; the first is as it was before calls were rewritten into text, where both are logged."""
+"""Fields that hold the prompt; if both are logged, the first is the version before calls were rewritten as text."""
 
 LOGGED = {"args", "kwargs", "timestamp", "cost", "context_window", "latency_sec", "fncall_messages"}
-"""What OpenHands logs with a call; `outputs` next to them is DSPy's."""
+"""Fields that OpenHands logs with a call; a file that also has `outputs` is DSPy's."""
 
 
 def detect(document: Document) -> bool:

@@ -1,9 +1,8 @@
 """OpenHands V0: the `history` of an evaluation's `output.jsonl`, or a bare list of events.
 
-An action of the agent is a turn; actions that came from one model response (parallel calls) are one turn, with the calls as
-the model wrote them. An observation answers its action by tool call id, or by `cause` where there is none. Actions without
-a recorded call (2024 files, which also nest events as [action, observation] pairs) become calls named after the action,
-with its arguments. State changes and empty observations carry no text and are left out; condensations are events.
+Actions from one model response (parallel calls) are one turn, with the calls as the model wrote them. Actions without a recorded call (2024
+files, which also nest events as [action, observation] pairs) become calls named after the action. An observation answers its action by tool
+call id, or else by `cause`. State changes and empty observations carry no text and are left out; condensations are events.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ from pamer_lab.trajectory.values import Image, Message, ToolCall
 
 NAME = "openhands-v0-events"
 SILENT = ("agent_state_changed", "change_agent_state", "null", "server_ready", "status", "pause", "resume", "start", "init")
-"""Events about the program's own state; kept only where they carry text."""
+"""Events about the program's own state; of these, only observations with text are kept."""
 
 
 def detect(document: Document) -> bool:
@@ -77,7 +76,7 @@ def _read_episode(value: Any, where: str) -> Draft:
 
 
 def _add_instruction(draft: Draft, instruction: str) -> None:
-    """Old files have the task only outside the events; it was the first thing the agent read."""
+    """Insert a task stored outside the events (old files) before the first turn, or keep it in `meta` if a user message is there."""
     if instruction and not any(message.role == "user" and instruction in message.content for message in draft.messages):
         turn = next((index for index, message in enumerate(draft.messages) if message.role == "assistant"), len(draft.messages))
         if any(message.role == "user" for message in draft.messages[:turn]):
@@ -104,7 +103,7 @@ class _Reader:
         self.call_of: dict[str, str] = {}
         """Action id -> call id, for observations that only name their cause."""
         self.last = ""
-        """Call of the newest action that had no recorded call id."""
+        """Call id of the newest action whose call was built from its fields."""
         self.messages_of: dict[str, range] = {}
         """Event id -> the messages it became, for condensations that name what they forgot."""
         self.forgotten: set[int] = set()
@@ -179,7 +178,7 @@ class _Reader:
         return [ToolCall(self.last, name, json_text({key: value for key, value in args.items() if key != "thought"}))]
 
     def _observed_text(self, event: dict[str, Any], where: str) -> str:
-        """The content with the head and foot that the agent saw around it, where the event recorded them."""
+        """The content with the prefix and suffix that the agent saw, if the event recorded them."""
         metadata = get.obj(get.obj(event, "extras"), "metadata")
         text = content_of(self.draft, event.get("content"), f"{where} content").text
         return f"{get.text(metadata, 'prefix')}{text}{get.text(metadata, 'suffix')}"

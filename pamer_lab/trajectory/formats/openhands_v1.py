@@ -1,7 +1,7 @@
 """OpenHands SDK V1 events: a folder of `event-NNNNN-*.json` files, one JSON array, or one event per line.
 
 Actions that share an `llm_response_id` are one turn with parallel calls. Rejections and agent errors answer their call. A
-condensation is a compaction event; state updates give model, tools and usage where they hold them.
+condensation is a compaction event; model, usage and execution status come from state updates.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""pi coding-agent sessions: a session line, then messages, compactions and changes of model, one per line; also `pi --mode json`.
+"""pi coding-agent sessions: a session line, then messages, compactions and model changes, one per line; also `pi --mode json`.
 
-A compaction is an event with the recorded tokens; its summary is the user message it became. Commands that the user ran
+A compaction is an event with the recorded tokens; its summary becomes a user message. Commands that the user ran
 (`bashExecution`) and messages that an extension put into the context (`custom_message`, as OpenClaw does) are user messages.
 """
 
@@ -23,10 +23,10 @@ QUIET = frozenset(
     "model_change thinking_level_change custom label session_info message_start message_update agent_start agent_end agent_settled "
     "turn_start turn_end tool_execution_start tool_execution_update tool_execution_end queue_update".split()
 )
-"""Lines that hold nothing of the conversation, or repeat messages that have a line of their own."""
+"""Lines that are not part of the conversation, or repeat messages that have a separate line."""
 ROLES = ("user", "assistant", "toolResult", "bashExecution")
 UNFINISHED = ("message_start", "message_update")
-"""Lines of the stream that hold a message so far; `message_end` has it complete."""
+"""Lines of the stream that hold a partial message; `message_end` has the complete one."""
 
 
 def detect(document: Document) -> bool:

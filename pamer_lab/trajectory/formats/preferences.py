@@ -1,7 +1,7 @@
-"""Preference data (DPO): a prompt with a preferred and a rejected answer, as OpenAI's fine-tuning files and TRL write it.
+"""Preference data (DPO): a prompt with a preferred and a rejected answer, in the format of OpenAI's fine-tuning files or of TRL.
 
-The trace is the prompt and the preferred answer; the rejected one is a note. Either may be text or messages, and TRL may repeat the prompt
-in both answers.
+The trace is the prompt and the preferred answer; the rejected one is kept as notes. Either may be text or messages, and TRL may repeat the
+prompt in both answers.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def detect(document: Document) -> bool:
 
 
 def _sides(value: Any) -> tuple[list[Any], list[Any], list[Any]] | None:
-    """(prompt, preferred answer, rejected answer) as messages; None where a value has no such pair."""
+    """(prompt, preferred answer, rejected answer) as messages; None if a value has no such pair."""
     if not isinstance(value, dict) or not get.some(value, *PREFERRED) or not get.some(value, *REJECTED):
         return None
     preferred, rejected = (_messages(get.some(value, *keys)) for keys in (PREFERRED, REJECTED))

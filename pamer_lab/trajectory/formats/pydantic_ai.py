@@ -23,7 +23,7 @@ def detect(document: Document) -> bool:
 
 
 def _messages(value: Any) -> list[dict[str, Any]]:
-    """The messages of a row: itself, a list, or a field that holds one, which may be JSON text."""
+    """The messages of a row: the row itself, a list, or a field that holds either; each may be JSON text."""
     value = parsed(value)
     if isinstance(value, dict):
         if _is_message(value):
@@ -39,7 +39,7 @@ def _is_message(value: Any) -> bool:
 
 def read(document: Document) -> Iterator[Draft]:
     rows = list(episodes(document))
-    if all(len(_messages(value)) == 1 for _, value in rows):  # one message per row, or one list of them
+    if all(len(_messages(value)) == 1 for _, value in rows):  # one message per row, or one per item of a list
         yield attempt(NAME, "", _read_one, [message for _, value in rows for message in _messages(value)], "", {})
         return
     for where, value in rows:
@@ -104,7 +104,7 @@ def _request(draft: Draft, part: dict[str, Any], where: str) -> list[Step]:
 
 
 def _medium(item: Any) -> Any:
-    """An image or a file between the texts of a prompt."""
+    """An image or file among the texts of a prompt, as a part in our format; text is returned unchanged."""
     kind = item.get("kind") if isinstance(item, dict) else None
     if kind in ("image-url", "binary") and (kind == "image-url" or get.text(item, "media_type").startswith("image/")):
         return {"type": "image", "url": item.get("url"), "data": item.get("data"), "media_type": item.get("media_type")}

@@ -1,7 +1,7 @@
 """Qwen Code sessions: Claude Code's envelope (`uuid`, `parentUuid`, `sessionId`) around Gemini contents.
 
-Lines with one `uuid` are one turn. A rewind keeps the abandoned messages and is a `context_edit` event; a compression is a compaction whose
-text is the history that replaced the old one. Telemetry lines are counted.
+Lines with the same `uuid` form one turn. A rewind is a `context_edit` event, and the abandoned messages are kept; a compression is a
+compaction whose text is the history that replaced the old one. Telemetry lines are counted.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pamer_lab.trajectory.shared import get
 from pamer_lab.trajectory.shared.chain import in_causal_order, read_sessions
 from pamer_lab.trajectory.shared.gemini_parts import to_steps
 from pamer_lab.trajectory.shared.rows import Row, head
-from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none, stamp_steps
+from pamer_lab.trajectory.shared.steps import Mark, Result, Said, Step, Turn, add_steps, keep_none, rewound, stamp_steps
 from pamer_lab.trajectory.shared.usage import usage_in
 
 NAME = "qwen-code"
@@ -33,12 +33,9 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _read_session(draft: Draft, group: list[Row]) -> Draft:
-    ordered, broken = in_causal_order(group)
-    if broken:
-        draft.warn(broken[0], f"{len(broken)} lines name each other as parents; they are in file order at the end")
     steps: list[Step] = []
     turns: dict[str, Turn] = {}
-    for where, row in ordered:
+    for where, row in in_causal_order(draft, group):
         for key, name in FACTS:
             draft.meta[name] = draft.meta.get(name) or row.get(key)
         body, before = row.get("message"), len(steps)
@@ -67,8 +64,7 @@ def _add_turn(draft: Draft, steps: list[Step], turns: dict[str, Turn], row: dict
     key, turn = get.text(row, "uuid"), new[0]
     open_turn = turns.get(key)
     if isinstance(turn, Turn) and open_turn is not None and steps and steps[-1] is open_turn:
-        for name in ("texts", "calls", "thinking", "images"):
-            getattr(open_turn, name).extend(getattr(turn, name))
+        open_turn.merge(turn)
         open_turn.usage = usage or open_turn.usage
         steps += new[1:]
         return
@@ -80,9 +76,7 @@ def _add_turn(draft: Draft, steps: list[Step], turns: dict[str, Turn], row: dict
 def _add_system(draft: Draft, steps: list[Step], row: dict[str, Any], where: str) -> None:
     kind, payload = get.text(row, "subtype"), get.obj(row, "systemPayload")
     if kind == "rewind":
-        draft.warn(where, "the conversation was rewound here; the abandoned messages before it are kept")
-        target = get.text(payload, "targetUuid")
-        steps.append(Mark("context_edit", "the conversation was rewound to an earlier message", {"to": target}))
+        steps.append(rewound(draft, where, get.text(payload, "targetUuid")))
     elif kind == "chat_compression":
         info = get.obj(payload, "info")
         facts = {"tokens_before": get.count(info, "originalTokenCount"), "tokens_after": get.count(info, "newTokenCount")}

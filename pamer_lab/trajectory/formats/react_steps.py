@@ -1,7 +1,7 @@
-"""Runs as lists of steps with a thought, an action and an observation, each under a field of its own (ReAct loops, DSPy, web agents).
+"""Runs as lists of steps with a thought, an action and an observation in separate fields (ReAct loops, DSPy, web agents).
 
-A step is one turn; its action is a call, by its tool's name and arguments or, where it is a line of text, as `action`. The task is the
-text next to the list. Invariant: fields of a step that no rule takes are named in a warning.
+A step is one turn. Its action becomes a call: a tool's name and arguments or, for a line of text, a call named `action`. The task is the
+text next to the list. Invariant: fields of a step that no rule reads are named in a warning.
 """
 
 import re
@@ -23,7 +23,7 @@ NAME = "react-steps"
 HOLDERS = "steps trajectory trajectories history actions turns rounds scratchpad intermediate_steps".split()
 THOUGHTS = ("thinking", "reasoning", "reasoning_content")
 SAID = ("response", "model_output", "llm_output", "message", "thought", "rationale", "plan", "reflection", "answer")
-"""A loop's thoughts are words that its next prompt repeats, so they are the turn's text."""
+"""The next prompt of a ReAct loop repeats its thoughts, so they are the turn's text, not thinking."""
 TOOLS = ("tool_name", "tool", "action_name", "action_type")
 ARGUMENTS = (
     "tool_args",
@@ -50,7 +50,7 @@ def detect(document: Document) -> bool:
 
 
 def _steps(value: Any) -> tuple[str, list[dict[str, Any]]]:
-    """(field, steps) of a run; empty where it holds none."""
+    """(field, steps) of a run; both empty if it has none."""
     for key in HOLDERS if isinstance(value, dict) else ():
         held = value.get(key)
         found = _numbered(held) if isinstance(held, dict) else get.objects(value, key)

@@ -1,8 +1,8 @@
 """Logs of single model calls, one record per request or per request with its response (LiteLLM style, proxies).
 
-Records are `{type: request, request_params: {...}}` followed by `{type: response, response: {...}}`, or hold both. The
-longest request wins and its response closes it; requests that do not continue each other are conversations of their own,
-each a trace. Keys of the log that are secrets or sampling settings are not taken.
+Records are `{type: request, request_params: {...}}` followed by `{type: response, response: {...}}`, or hold both. A trace is
+the longest request of a conversation and its response; requests that do not continue each other become separate traces. Keys
+of the log that hold secrets or sampling settings are not read.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def detect(document: Document) -> bool:
 
 
 def _answers(head: list[Any], request: Any) -> bool:
-    """A request alone could be anything: the record says what it is, or a response comes with it."""
+    """Whether a request is a model call: its `type` says so, or a response comes with it or in another record."""
     if request.get("type") in ("request", "llm_request") or "response" in request:
         return True
     return any(isinstance(value, dict) and isinstance(value.get("response"), dict) for value in head)

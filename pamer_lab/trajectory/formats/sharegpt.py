@@ -49,7 +49,7 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
         elif speaker == "system":
             draft.system(said)
         else:
-            shown = get.text(turn, "screenshotBase64")  # UI-TARS keeps what the agent saw next to the text
+            shown = get.text(turn, "screenshotBase64")  # UI-TARS stores the screenshot next to the text
             images = [measure_image({"data": shown, "media_type": "image/png"})] if shown else []
             draft.user(said, images=images, name=get.as_text(speaker) if speaker not in ("human", "user") else "")
     return draft

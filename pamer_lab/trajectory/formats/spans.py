@@ -1,8 +1,8 @@
 """Telemetry spans of model calls, tools and agents: OTLP JSON, Tempo, Jaeger, Zipkin, lists and tables; OpenTelemetry GenAI (old and new),
 OpenInference and Phoenix, OpenLLMetry, Vercel AI SDK, ADK, Logfire, LangSmith, MLflow, Langfuse, Mastra, OpenAI Agents, HoneyHive, ATOF.
 
-Model calls that continue each other are one trace, with the usage of each; a tool's span gives its result where no later prompt holds it.
-Each agent below another is a trace of its own, and the one that started it keeps a `subagent` event.
+Model calls that continue each other are one trace, with the usage of each; a tool's span supplies its result if no later prompt does.
+An agent started by another gets a separate trace, and the one that started it a `subagent` event.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ROOTS = ("resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_span
 
 
 def detect(document: Document) -> bool:
-    """A container of OpenTelemetry, or spans some of which are of a kind that we read."""
+    """Whether the document is an OpenTelemetry container, or has spans of a kind that we read."""
     if document.kind not in ("json", "jsonl"):
         return False
     head = [value for _, value in islice(episodes(document), 60)]

@@ -1,8 +1,8 @@
-"""Chats in the SQLite stores of other agents (Crush, Hermes, `llm`, Zed and their like): a table with one message, or one chat, per row.
+"""Chats in the SQLite stores of other agents (Crush, Hermes, `llm`, Zed and similar): a table with one message, or one chat, per row.
 
-A row has a role and its content or its `parts`, a JSON message in one column, or a prompt with its response; a row of Zed's store is a
-thread, which other readers take from there. Columns that hold JSON are read as JSON. Rows of one session or conversation are one trace, in
-the order of the table; rows that say they are inactive are left out.
+A row has a role and its content or `parts`, a JSON message in one column, or a prompt with its response; a row of Zed's store is a
+thread, which is passed to the other readers. JSON columns are parsed. Rows of one session or conversation form one trace, in table order;
+rows marked as inactive are left out.
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def read(document: Document) -> Iterator[Draft]:
 
 
 def _sessions(tables: dict[str, Rows]) -> dict[str, dict[str, Any]]:
-    """What the store says of each session: its title, and sometimes its model, system prompt and tokens."""
+    """Session id -> its row, with the title, and sometimes the model, system prompt and tokens."""
     rows = [row for name, rows in tables.items() if name in ("sessions", "session", "conversations", "threads", "chats") for row in rows]
     return {get.text(row, "id", *SESSIONS): row for row in rows}
 
@@ -96,7 +96,7 @@ def _add(draft: Draft, row: dict[str, Any], where: str) -> None:
 
 
 def _add_items(draft: Draft, group: list[tuple[str, dict[str, Any]]]) -> None:
-    """Rows of which some are items of the Responses API, which make turns together."""
+    """Add rows that include items of the Responses API, several of which may form one turn."""
     found = [(where, _message(row)) for where, row in group]
     for where in (where for where, messages in found if not messages):
         draft.unread("row without a message", where)
@@ -127,13 +127,13 @@ def _is_item(value: dict[str, Any]) -> bool:
 
 
 def _json(value: Any) -> Any:
-    """A column that holds a JSON list or object as its value."""
+    """The value of a column, parsed if it is a JSON list or object."""
     parsed = get.parsed(value) if isinstance(value, str) and value[:1] in ("[", "{") else None
     return parsed if isinstance(parsed, dict | list) else value
 
 
 def _parts(value: Any) -> Any:
-    """Parts whose fields are under `data`, as Crush writes them, with the fields next to the type."""
+    """Move the fields of parts from `data`, where Crush stores them, next to the type."""
     if not isinstance(value, list):
         return value
     kept = [part for part in value if not (isinstance(part, dict) and part.get("type") in NOT_SENT)]

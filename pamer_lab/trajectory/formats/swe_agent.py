@@ -1,9 +1,8 @@
 """SWE-agent `.traj` files, 0.x and 1.x: the run's `history`, with `trajectory`, `info` and `replay_config` next to it.
 
-`history` is the conversation; `trajectory` repeats it per step (1.x with the complete prompt each time), and what it adds
-becomes events. Demonstrations are not the agent's turns: they stay in the prefix as user text, exactly as
-written, with the role they were sent under as the speaker's name. Commands fenced in text stay text (0.x and
-`thought_action`), and their observations are user messages, as they were sent; function calls are calls.
+`history` is the conversation; `trajectory` repeats it per step (1.x with the complete prompt each time), and what it adds becomes events.
+Demonstrations stay in the prefix as user text, unchanged, with their original role in the speaker's name. Commands fenced in text stay text
+(0.x and `thought_action`), and their observations user messages, as they were sent; function calls become calls.
 """
 
 import re
@@ -113,7 +112,7 @@ def _add_results(draft: Draft, item: dict[str, Any], ids: list[str], where: str)
 
 
 def _add_steps(draft: Draft, steps: list[Any]) -> None:
-    """A file without `history`: the first step's prompt where there is one, then each response and its observation."""
+    """Rebuild a file without `history`: the first step's prompt, if any, then each response and its observation."""
     draft.warn("trajectory", "the file has no `history`; the conversation was rebuilt from the steps")
     for where, item in draft.each(get.items(steps[0], "messages", "query"), "trajectory[0].messages", "a message"):
         _add(draft, item, where)
@@ -130,10 +129,10 @@ def _add_steps(draft: Draft, steps: list[Any]) -> None:
 
 
 def _note_steps(draft: Draft, history: list[Any], steps: list[Any]) -> None:
-    """What `trajectory` knows beyond `history`, as events, each before the turn of the same number.
+    """What `trajectory` adds to `history`, as events placed by step number.
 
-    A step's answer or observation that no message holds (an answer that was asked again, the observation of the last action), and
-    messages that a history processor shortened before they were sent (1.x keeps the complete prompt of each step).
+    These are answers and observations that no message holds (such as a retried answer, or the last action's observation), and messages that
+    a history processor shortened before they were sent (1.x keeps the complete prompt of each step).
     """
     turns = [index for index, message in enumerate(draft.messages) if message.role == "assistant"]
     said: list[str] = []
@@ -152,14 +151,14 @@ def _note_steps(draft: Draft, history: list[Any], steps: list[Any]) -> None:
 
 
 def _is_held(draft: Draft, text: str, place: int, said: list[str]) -> bool:
-    """Nearly always next to its turn, so the other messages are searched only when it is not there."""
+    """Whether a message or an earlier note holds the text. It is nearly always near its turn, so those messages are searched first."""
     near = draft.messages[max(place - 1, 0) : place + 3]
     everywhere = (message for message in draft.messages)
     return any(text in message.content for messages in (near, everywhere) for message in messages) or any(text in one for one in said)
 
 
 def _note_shortened(draft: Draft, history: list[Any], step: dict[str, Any], place: int, known: set[str]) -> None:
-    """Messages that were sent in another form than the history keeps them."""
+    """Note messages that were sent in a different form than the history has."""
     for number, (kept, item) in enumerate(zip(history, get.items(step, "messages", "query"), strict=False)):
         if kept is item or kept == item or not isinstance(kept, dict) or not isinstance(item, dict):
             continue

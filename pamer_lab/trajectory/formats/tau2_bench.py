@@ -1,8 +1,8 @@
 """tau2-bench results: `simulations` next to the `info` and `tasks` they share.
 
-The policy of `info.environment_info` is the system message, which the file holds once. Calls are flat, and a result
-names its call by `id`. In some domains the simulated user calls tools too: these are not the agent's, so the call and its
-result stay inside the user's text, each with an event. Taken: usage and cost per message, reward, termination, seed, trial.
+The policy in `info.environment_info` is the system message; the file holds it once. Calls are flat, and a result names its
+call by `id`. In some domains the simulated user also calls tools: these calls and their results become user messages, each
+with an event. Also read: usage and cost per message, reward, termination, seed, trial.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _read_one(run: Any, where: str, info: dict[str, Any]) -> Draft:
 
 
 def _add(draft: Draft, item: dict[str, Any], where: str) -> Usage | None:
-    """Append one message; returns the agent's usage where this is the agent's."""
+    """Append one message; returns the usage if it is the agent's."""
     content = content_of(draft, item.get("content"), where)
     match item.get("role"):
         case "assistant":

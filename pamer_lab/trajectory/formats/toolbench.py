@@ -1,7 +1,7 @@
 """ToolBench answer trees: the recorded message chains of a depth-first search.
 
-The trace is the last chain, which is the final path; chains that it begins with are its own earlier states. A chain
-that was left holds other messages: they are kept as notes. `win` is the reward.
+The trace is the last chain, which is the final path; chains that are prefixes of it are earlier states of the same path.
+Messages found only in abandoned chains are kept as notes. `win` is the reward.
 """
 
 from collections.abc import Iterator

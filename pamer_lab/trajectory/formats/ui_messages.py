@@ -1,7 +1,7 @@
 """Vercel's AI SDK as applications store it: UI messages with parts, and the stream of chunks that builds them.
 
-One assistant message may hold several steps: calls with their results, then more text. Each step is a turn of its own. Model messages
-(`tool-call` and `tool-result` parts) need no reader of their own; the chat readers know them.
+One assistant message may hold several steps (calls with their results, then more text); each becomes a separate turn. Model messages
+(`tool-call` and `tool-result` parts) are read by the chat readers.
 """
 
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _steps(draft: Draft, message: dict[str, Any], where: str) -> list[Step]:
 
 
 def _plain(draft: Draft, part: Any, where: str) -> Any:
-    """A part in the vocabulary's words; data that only the interface shows is counted."""
+    """A part with the field names of the vocabulary; None for data that only the interface shows, which is counted."""
     kind = part.get("type") if isinstance(part, dict) else ""
     if not isinstance(kind, str):
         return part

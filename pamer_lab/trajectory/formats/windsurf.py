@@ -1,7 +1,7 @@
-"""Windsurf transcripts: steps of `type` user_input, planner_response and tools, each with its fields under its own name.
+"""Windsurf transcripts: steps of `type` user_input, planner_response and tools, with the step's fields under the name of its type.
 
-A tool step is a call with its result in one. The log leaves out model turns without text, so tools that ran before the first response to
-a prompt are calls of that response, with a warning.
+A tool step is a call and its result in one. The log leaves out model turns without text, so tools that ran before the first response to
+a prompt become calls of that response, with a warning.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ NAME = "windsurf-transcript"
 OUTCOMES = frozenset(
     "content output result results new_content exit_code user_rejected error total_results stdout stderr acknowledgement_type diff".split()
 )
-"""Fields of a tool step that came of the call; the others are its arguments."""
+"""Fields of a tool step that belong to the result; the others are arguments."""
 TEXTS = ("content", "output", "result", "stdout", "error")
 
 

@@ -1,7 +1,7 @@
 """WorkBuddyBench's proxy log: one record per request to the model, with its trial, its route and the response.
 
-A trial's requests become one trace with the reward of its task, which any record of the trial may hold; what else the agent asked
-(titles, side agents) are further traces without a reward. The judge's requests are counted, not read. Invariant: one reward per trial.
+A trial's longest conversation becomes a trace with the task's reward, which any record of the trial may hold; the agent's other requests
+(titles, side agents) become further traces without a reward. The judge's requests are counted, not read. Invariant: one reward per trial.
 """
 
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What the format readers share: field access, rows, content parts, messages, steps, logged exchanges. No format of its own."""
+"""What the format readers share: field access, rows, content parts, messages, steps, logged exchanges. Defines no format."""

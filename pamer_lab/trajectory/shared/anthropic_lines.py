@@ -23,7 +23,7 @@ class Line:
     body: dict[str, Any]
     """The Anthropic message: `content`, and for the assistant `id`, `model`, `usage`."""
     key: str = ""
-    """What lines of one message share; a line without a key is a message of its own."""
+    """Shared by the lines of one message; a line without a key is a separate message."""
     at: float | None = None
     """When it was recorded, in seconds since 1970."""
 
@@ -57,7 +57,7 @@ def _turn(draft: Draft, group: list[Line]) -> list[Step]:
     for line in group:
         given = line.body.get("content")
         new = given if isinstance(given, list) else [] if given is None else [given]
-        # Some loggers repeat what they wrote of the message so far; the longer version replaces it.
+        # Some loggers repeat the message so far on every line; the longer version replaces it.
         blocks = new if blocks and new[: len(blocks)] == blocks else blocks + [block for block in new if not _seen_call(block, blocks)]
         usage = line.body.get("usage") or usage
     turn.usage = read_usage(usage)
@@ -98,7 +98,7 @@ class SideAgents:
 
 
 def _transcript(draft: Draft, lines: Sequence[Line]) -> str:
-    """All that a side agent's lines say, as plain text."""
+    """Everything that a side agent's lines say, as plain text."""
     said: list[str] = []
     for line in lines:
         content = content_of(draft, line.body.get("content"), line.where)

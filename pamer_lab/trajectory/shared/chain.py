@@ -1,7 +1,7 @@
 """Lines that name their parent -> sessions, and each session in causal order.
 
-Invariant: no line is lost but exact repetitions of one (same `uuid`, same message), and a line never comes before its
-parent unless the parents form a ring.
+Invariant: no line is lost except exact repeats (same `uuid`, same message), and a line never comes before its parent unless the
+parents form a cycle.
 """
 
 from collections.abc import Callable, Iterator
@@ -75,14 +75,13 @@ def sessions(found: list[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def in_causal_order(group: list[Row]) -> tuple[list[Row], list[str]]:
-    """The lines with parents before children (file order where that already holds, else time decides between equals),
-    and the places of lines whose parents form a ring."""
+def in_causal_order(draft: Draft, group: list[Row]) -> list[Row]:
+    """The lines with parents before children: file order where that already holds, else time decides between equals."""
     lines = _without_repetitions(group)
     place = {row["uuid"]: number for number, (_, row) in enumerate(lines) if isinstance(row.get("uuid"), str)}
     parents = [place.get(parent_of(row), -1) for _, row in lines]
     if all(parent < number for number, parent in enumerate(parents)):
-        return lines, []
+        return lines
     children: dict[int, list[int]] = {}
     for number, parent in enumerate(parents):
         children.setdefault(parent, []).append(number)
@@ -94,8 +93,9 @@ def in_causal_order(group: list[Row]) -> tuple[list[Row], list[str]]:
         order.append(number)
         for child in children.get(number, ()):
             heappush(ready, (_time(lines[child]), child))
-    left = sorted(set(range(len(lines))) - set(order))
-    return [lines[number] for number in order + left], [lines[number][0] for number in left]
+    if left := sorted(set(range(len(lines))) - set(order)):
+        draft.warn(lines[left[0]][0], f"{len(left)} lines name each other as parents; they are at the end, in file order")
+    return [lines[number] for number in order + left]
 
 
 def _time(item: Row) -> str:

@@ -1,6 +1,6 @@
 """One message in whichever dialect a tracing library wrote it -> steps.
 
-Trace exports hold the prompts of many frameworks as JSON text. Known are OpenAI chat and Responses items, Anthropic parts,
+Trace exports hold the prompts of many frameworks as JSON text. Supported are OpenAI chat and Responses items, Anthropic parts,
 OpenTelemetry's GenAI parts, Gemini contents and LangChain's constructors; a role no dialect knows is a tool's name.
 """
 
@@ -20,13 +20,13 @@ from pamer_lab.trajectory.shared.vocabulary import CALL_IDS, calls_beside, read_
 
 
 def parsed(value: Any) -> Any:
-    """A text that is an object, a list or a text in JSON as its value; anything else as it is."""
+    """A text that is a JSON object, list or string as its value; anything else unchanged."""
     found = get.parsed(value) if isinstance(value, str) and value[:1] in ("{", "[", '"') else None
     return value if found is None else found
 
 
 def messages_of(value: Any) -> list[dict[str, Any]]:
-    """The messages of a prompt or an answer, in whatever it was wrapped."""
+    """The messages of a prompt or an answer, however it is wrapped."""
     value = parsed(value)
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict) and ({"role", "type", "kwargs"} & item.keys())]
@@ -135,7 +135,7 @@ def _of_message(draft: Draft, message: dict[str, Any], where: str, before: list[
 
 
 def _named(step: Step, message: dict[str, Any]) -> Step:
-    """A result that names its failure outside its content."""
+    """The step, as a failed result if its message names the failure outside the content."""
     if isinstance(step, Result) and not step.error and (message.get("is_error") is True or message.get("isError") is True):
         return Result(step.call_id, step.text, step.where, step.images, True, step.name)
     return step

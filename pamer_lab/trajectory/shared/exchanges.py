@@ -35,7 +35,7 @@ class Exchange:
     tools: Any = None
     model: str = ""
     session: str = ""
-    """Whatever id the log gives a run; requests of two runs never join."""
+    """Whatever id the log gives a run; requests of different runs are never joined."""
     answer: dict[str, Any] | None = None
     """The answer as an OpenAI- or Anthropic-shaped message; None where the log was cut before it."""
     usage: Usage | None = None
@@ -67,7 +67,7 @@ class Conversation:
 
 
 def common(first: list[Any], second: list[Any]) -> int:
-    """Length of the longest common beginning."""
+    """Length of the longest common prefix."""
     count = 0
     for one, other in zip(first, second, strict=False):
         if one != other and not _equal(one, other):
@@ -77,7 +77,7 @@ def common(first: list[Any], second: list[Any]) -> int:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two messages say the same; a prompt cache's marks move from request to request and say nothing."""
+    """Whether two messages say the same; a prompt cache's marks move from request to request and are ignored."""
     if not isinstance(one, dict) or not isinstance(other, dict) or "content" not in one or "content" not in other:
         return False
     if type(one["content"]) is str and type(other["content"]) is str and one["content"] != other["content"]:
@@ -87,7 +87,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def group(exchanges: Iterable[Exchange]) -> list[Conversation]:
-    """Put each request to the conversation it continues best."""
+    """Assign each request to the conversation that it continues best."""
     conversations: list[Conversation] = []
     for exchange in exchanges:
         best = max(conversations, key=lambda conversation: conversation.continued_by(exchange), default=None)
@@ -147,7 +147,7 @@ def _has_assistant(messages: list[Any]) -> bool:
 
 
 def _same(item: Any, answer: dict[str, Any] | None) -> bool:
-    """Whether a message of a later request is that answer; ids decide where there are any."""
+    """Whether a message of a later request is that answer; call ids decide if there are any."""
     if answer is None or not isinstance(item, dict) or item.get("role", "assistant") != "assistant":
         return False
     return _signature(item) == _signature(answer)
@@ -162,7 +162,7 @@ def _signature(item: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _in_words(item: Any) -> str:
-    """A dropped message in words: its text and its calls."""
+    """A message as text: its content, results and calls."""
     if not isinstance(item, dict):
         return json_text(item)
     content = read_content(item.get("content"), where="content")

@@ -16,7 +16,7 @@ from pamer_lab.trajectory.shared.rows import attempt
 
 MAX_DEPTH = 12
 HOLDER_DEPTH = 2
-"""Objects around a list of conversations."""
+"""Levels of objects around a list of conversations that are searched."""
 TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "ts")
 Rule = Callable[[list[Any]], bool]
 
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     """Place of the conversation inside the record."""
     messages: list[Any]
     others: list[tuple[str, int]]
-    """(path, items) of the record's other lists of messages, which are not part of this one."""
+    """(path, number of items) of the record's other lists of messages, which are not part of this one."""
 
 
 def read_found(document: Document, name: str, is_conversation: Rule, read_one: Callable[[Found], Draft]) -> Iterator[Draft]:
@@ -121,7 +121,7 @@ def _held(where: str, value: dict[str, Any], is_conversation: Rule, depth: int =
 
 
 def _are_several(found: Iterable[tuple[str, list[Any]]]) -> bool:
-    """More than one conversation; lists that all begin alike are one that grew, as in a log of prompts."""
+    """Whether there is more than one conversation; lists that all begin alike are one that grew, as in a log of prompts."""
     conversations = [messages for _, messages in found]
     longest = max(conversations, key=len, default=[])
     return len(conversations) > 1 and any(common(messages, longest) < len(messages) - 1 for messages in conversations)

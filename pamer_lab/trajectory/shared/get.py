@@ -42,7 +42,7 @@ def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
 
 
 def first(value: Any, *keys: str) -> dict[str, Any]:
-    """The first item of such a list, where that is an object; what most formats are recognised by."""
+    """The first item of such a list if it is an object, else empty; most formats are recognised by it."""
     found = items(value, *keys)
     return found[0] if found and isinstance(found[0], dict) else {}
 
@@ -106,7 +106,7 @@ def as_amount(value: Any) -> float | None:
 
 
 def _is_bearable(value: int | float) -> bool:
-    """JSON has integers that no float can hold and that Python refuses to write."""
+    """False for integers, valid in JSON, that no float can hold and that Python refuses to write."""
     return isinstance(value, float) or abs(value) < 10**300
 
 
@@ -125,11 +125,11 @@ def as_time(value: Any) -> float | None:
 
 
 LATEST = 1e11
-"""Seconds; a larger number of a time stamp is in milliseconds."""
+"""Seconds; a larger time stamp is taken as milliseconds."""
 
 
 def parsed(value: Any) -> Any:
-    """JSON text as its value, None where it is not JSON; anything but text stays as it is."""
+    """JSON text as its value, None if it is not JSON; anything but text stays as it is."""
     if not isinstance(value, str):
         return value
     try:

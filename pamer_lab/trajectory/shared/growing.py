@@ -1,7 +1,7 @@
 """Recorded model calls -> conversations, for telemetry, HTTP recordings and every other log of single calls.
 
 A request usually repeats the history, so each adds what it has beyond the one before; its answer follows with its own usage. Messages are
-in any dialect. Invariant: every recorded answer is a turn, or a note that says why it is none; no message is read twice.
+in any dialect. Invariant: every recorded answer is a turn, or a note that says why it is not; no message is read twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ from pamer_lab.trajectory.values import Tool, Usage
 
 T = TypeVar("T")
 OPEN_CHAINS = 8
-"""How many conversations of a file may grow by turns, one row each, before the oldest is taken for finished."""
+"""How many conversations of a file may grow in alternation before the oldest counts as finished."""
 OPEN_CALLS = 64
-"""How many conversations of one session a call is compared with; the newest ones."""
+"""How many of a session's newest conversations a call is compared with."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class ModelCall:
     model: str = ""
     usage: Usage | None = None
     session: str = ""
-    """Whatever id the log gives a run; calls of two runs never join."""
+    """Whatever id the log gives a run; calls of different runs are never joined."""
     group: str = ""
     """What made the call (an agent's span): calls of one group follow each other where prompts do not repeat the history."""
     id: str = ""
@@ -51,7 +51,7 @@ class ModelCall:
     at: float | None = None
     """When it was recorded, in seconds since 1970."""
     several: bool = False
-    """The answers are turns one after another, because an agent recorded its run and not its model calls."""
+    """The answers are successive turns, because an agent recorded its run rather than its model calls."""
     reward: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class ModelCall:
 
 
 def chains(found: Iterable[T], messages_of: Callable[[T], Any]) -> list[list[T]]:
-    """Rows of one conversation each: a row that repeats an earlier one and continues it belongs to the same chain, the longest last."""
+    """Rows grouped by conversation: a row that repeats an earlier one and continues it joins its chain, so the longest is last."""
     kept: list[list[T]] = []
     for row in found:
         now = messages_of(row)
@@ -103,7 +103,7 @@ def read_chains(document: Document, name: str, read_one: Callable[[Any, str], Dr
 
 
 def conversations(calls: Iterable[ModelCall]) -> list[list[ModelCall]]:
-    """Calls in the order given, each put to the conversation that it continues best."""
+    """Calls in the order given, each assigned to the conversation that it continues best."""
     found: list[list[ModelCall]] = []
     of_session: dict[str, list[list[ModelCall]]] = {}
     of_answer: dict[str, list[ModelCall]] = {}
@@ -124,7 +124,7 @@ def conversations(calls: Iterable[ModelCall]) -> list[list[ModelCall]]:
 
 
 def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
-    """How well a call continues a conversation: the messages both have in common, 0 for its place alone, -1 for not at all."""
+    """How well a call continues a conversation: messages in common plus one, 0 if only its group fits, -1 if it does not."""
     newest = conversation[-1]
     if newest.system and call.system and common(newest.system, call.system) == 0:
         return -1
@@ -140,7 +140,7 @@ def _continues(conversation: Sequence[ModelCall], call: ModelCall) -> int:
 
 
 def is_agents(item: dict[str, Any]) -> bool:
-    """Whether an item of a prompt is something the model gave: a message, a call, or reasoning."""
+    """Whether an item of a prompt is something the model produced: a message, a call, or reasoning."""
     if role := role_of(item.get("role")):
         return role in ("assistant", "call")
     kind = plain_word(item.get("type"))
@@ -150,7 +150,7 @@ def is_agents(item: dict[str, Any]) -> bool:
 
 
 def _echo(answer: Turn, fresh: Sequence[dict[str, Any]]) -> int:
-    """How many of the messages after an answer repeat it: one message, items of any number, or messages that say parts of it."""
+    """How many of the messages after an answer repeat it: one message, any number of items, or messages with parts of it."""
     count, done = 0, False
     for message in fresh:
         if not is_agents(message) or (done and not _says_part_of(answer, message)):
@@ -161,7 +161,7 @@ def _echo(answer: Turn, fresh: Sequence[dict[str, Any]]) -> int:
 
 
 def _says_part_of(answer: Turn, message: dict[str, Any]) -> bool:
-    """Whether a message holds texts and calls of an answer and nothing else; some logs write one for each text, call and thought."""
+    """Whether a message holds texts and calls of an answer and nothing else; some logs write one message per text, call and thought."""
     turns = [step for step in steps_of(Draft(""), [message], "") if isinstance(step, Turn)]
     texts = {text for turn in turns for text in turn.texts}
     calls = {call.id for turn in turns for call in turn.calls}
@@ -169,7 +169,7 @@ def _says_part_of(answer: Turn, message: dict[str, Any]) -> bool:
 
 
 class Conversation:
-    """Puts the calls of one conversation together; `steps` has the result."""
+    """Combines the calls of one conversation; `steps` has the result."""
 
     def __init__(self, draft: Draft, calls: Sequence[ModelCall]) -> None:
         self.draft = draft
@@ -206,10 +206,7 @@ class Conversation:
             if call.several and kept[-1].calls and turn.texts:
                 kept.append(turn)
                 continue
-            kept[-1].texts += turn.texts
-            kept[-1].thinking += turn.thinking
-            kept[-1].calls += turn.calls
-            kept[-1].images += turn.images
+            kept[-1].merge(turn)
         self.steps += [step for step in answer if not isinstance(step, Turn) or any(step is turn for turn in kept)]
         if kept:
             kept[-1].usage, kept[-1].at = call.usage, call.at
@@ -219,7 +216,7 @@ class Conversation:
         self.steps += steps_of(self.draft, messages, f"{where} messages")
 
     def _fresh(self, before: ModelCall, call: ModelCall) -> list[dict[str, Any]]:
-        """What a request has beyond the one before it, the answer to that one left out because it was recorded itself."""
+        """What a request adds to the one before it, without the answer to that one, which was recorded itself."""
         shared = common(before.messages, call.messages)
         gone = len(before.messages) - shared
         fresh = call.messages[shared:]
@@ -241,7 +238,7 @@ class Conversation:
         return fresh
 
     def _after_echo(self, last: Turn, fresh: list[dict[str, Any]], echo: int, where: str) -> list[dict[str, Any]]:
-        """The messages behind the repeated answer; one that asks for other calls is no repetition: the recorded one was thrown away."""
+        """The messages after the repeated answer. One with other calls is no repeat: the recorded answer was discarded."""
         repeated = [step for step in steps_of(Draft(""), fresh[:echo], where) if isinstance(step, Turn)]
         calls = [call for turn in repeated for call in turn.calls]
         if last.calls and calls and [call.name for call in calls] != [call.name for call in last.calls]:

@@ -1,4 +1,4 @@
-"""A session log in the making: what its lines say, call and return, put in order as steps.
+"""A session log under construction: what its lines say, call and return, in order as steps.
 
 For agents that write one line per event. Invariant: what the agent says and calls joins the open turn until a message, a result or
 `close` ends it; the lines of a side agent become one `subagent` event at the place where it started.
@@ -38,7 +38,7 @@ class Log:
         return self.turn
 
     def close(self) -> None:
-        """The agent's next words begin a new turn."""
+        """End the open turn; the agent's next words begin a new one."""
         self.turn = None
 
     def say(self, role: Literal["system", "user"], value: Any, where: str, *, name: str = "") -> None:
@@ -50,7 +50,7 @@ class Log:
             self.steps.append(Said(role, content.text, content.images, name))
 
     def agent(self, value: Any, where: str, *, thinking: str = "") -> Turn:
-        """More of what the agent gave: text, thinking and calls in any spelling of the vocabulary, results of its own tools included."""
+        """More agent output: text, thinking and calls in any spelling of the vocabulary, and the results next to them."""
         content = content_of(self.draft, value, where)
         turn = self.open(where)
         turn.add(content)

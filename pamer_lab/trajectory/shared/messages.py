@@ -24,7 +24,7 @@ KNOWN = frozenset(
     | {"reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details", "id", "type", "index", "weight"}
     | {*CALLS, *CALL_IDS, "functionCall", "toolName", "isError", "usage_metadata", "metrics"}
 )
-"""Fields of a message that are taken, or that carry nothing a conversation needs."""
+"""Fields of a message that are read, or that carry nothing a conversation needs."""
 PLAIN_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "id", "turn_idx"))
 SYSTEM = ("system_prompt", "systemPrompt", "system", "instructions", "system_message", "system_instruction", "systemInstruction")
 """Fields next to the messages that contain the system prompt."""
@@ -32,13 +32,13 @@ META = ("answer", "status", "domain", "source", "split", "tag", "category", "env
 
 
 def warn_unused(draft: Draft, messages: list[Any], known: frozenset[str] = KNOWN) -> None:
-    """One warning that names the fields of messages that no rule takes."""
+    """Add one warning that names the message fields that no rule reads."""
     if unused := set().union(*messages) - known:
         draft.warn("messages", f"fields of messages that were left out: {', '.join(sorted(unused)[:20])}")
 
 
 def read_facts(draft: Draft, value: dict[str, Any]) -> None:
-    """What an object that wraps a conversation commonly says about it."""
+    """Read what an object that wraps a conversation commonly says about it."""
     draft.tools = read_tools(value.get("tools") or value.get("functions"))
     draft.model = get.text(value, "model", "model_name")
     draft.usage = read_usage(value.get("usage"))
@@ -49,7 +49,7 @@ def read_facts(draft: Draft, value: dict[str, Any]) -> None:
 
 
 def add_system(draft: Draft, value: Any, messages: list[Any]) -> None:
-    """The system prompt that an object keeps next to its messages, unless one of them is one."""
+    """Add the system prompt that an object keeps next to its messages, unless they include a system message."""
     given = get.some(value, *SYSTEM)
     if not isinstance(given, str | list | dict) or any(role_of(get.text(message, "role", "type")) == "system" for message in messages):
         return
@@ -62,7 +62,7 @@ def add_system(draft: Draft, value: Any, messages: list[Any]) -> None:
 
 
 def is_message(value: Any) -> bool:
-    """An object with a known role and something said."""
+    """Whether a value is an object with a known role and with content or calls."""
     return (
         isinstance(value, dict)
         and isinstance(role := value.get("role"), str)
@@ -81,7 +81,7 @@ def add_messages(draft: Draft, messages: Any, *, place: str = "messages") -> Non
 
 
 def _add_quickly(draft: Draft, item: Any) -> bool:
-    """The commonest messages, in which nothing can need a warning; False for any other. The count of their fields rules out others."""
+    """Fast path for the most common messages, which cannot need a warning; False for any other. Counting fields rules out extra ones."""
     if type(item) is not dict:
         return False
     role, text, name = item.get("role"), item.get("content"), item.get("name")
@@ -106,7 +106,7 @@ def _add_quickly(draft: Draft, item: Any) -> bool:
 
 
 def _plain_calls(given: Any) -> list[ToolCall] | None:
-    """Calls in OpenAI's own shape; None where one is in any other."""
+    """Calls in OpenAI's own shape; None if any has another."""
     calls: list[ToolCall] = []
     for call in given if type(given) is list else (None,):
         if type(call) is not dict or type(body := call.get("function")) is not dict or type(own := call.get("id")) is not str:
@@ -134,7 +134,7 @@ def add_message(draft: Draft, item: Any, where: str) -> None:
 
 
 def _add_plain(draft: Draft, item: dict[str, Any], text: str, where: str) -> bool:
-    """The common case without the detour over parts: text, and fields that need no second look."""
+    """The common case without parsing parts: text, and fields that need no further check; False for any other."""
     if not item.keys() <= PLAIN_KEYS:
         return False
     match item.get("role"):
@@ -220,7 +220,7 @@ def _without_repeats(parts: list[ToolCall], calls: list[ToolCall]) -> list[ToolC
 
 
 def _add_call_in_words(draft: Draft, content: Content, where: str) -> None:
-    """A message that is a call in words: the end of the turn before it, or a turn of its own."""
+    """Add a message that is a call in words to the turn before it, or as a separate turn."""
     draft.warn(where, "is a call written as text; kept as the agent's text")
     if draft.messages and (last := draft.messages[-1]).role == "assistant" and not last.tool_calls:
         draft.messages[-1] = structs.replace(last, content=f"{last.content}\n{content.text}" if last.content else content.text)

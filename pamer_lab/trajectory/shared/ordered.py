@@ -1,6 +1,6 @@
 """Parts of one stored message that hold several turns -> steps in their order.
 
-Chat products store what a model said, called and got back in one message. Invariant: a text or a call behind a result starts the next turn;
+Chat products store what a model said, called and got back in one message. Invariant: a text or a call after a result starts the next turn;
 calls that were made together stay together.
 """
 
@@ -18,7 +18,7 @@ BOUNDARIES = ("step-start", "start-step", "step_start")
 
 
 def ordered_steps(draft: Draft, parts: Iterable[Any], where: str, usage: Usage | None = None) -> list[Step]:
-    """The steps of an assistant's parts; the usage of all of them is the last turn's."""
+    """The steps of an assistant's parts; the last turn gets the usage of all of them."""
     steps: list[Step] = []
     turn: Turn | None = None
     results: list[Step] = []

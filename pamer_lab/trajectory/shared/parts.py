@@ -1,7 +1,7 @@
 """Message content in its many shapes -> text, images and thinking.
 
 Knows the part shapes of OpenAI, Anthropic, Gemini and their relatives; knows no file format. `fields` reads everything else in a message.
-Invariant: every text of a part is found again in the result, and an image leaves a placeholder that gives its size.
+Invariant: every text of a part is kept in the result, and an image leaves a placeholder that gives its size.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Content:
 
     @property
     def words(self) -> str:
-        """All that it says, as plain text; for side agents."""
+        """Everything in it as plain text, for side agents."""
         pieces = [*self.thinking, *self.texts, *(f"{call.name} {call.arguments}" for call in self.calls)]
         return "\n".join([*pieces, *(result.text for _, result, _ in self.results)])
 
@@ -83,7 +83,7 @@ def output_content(draft: Draft, output: Any, where: str) -> Content:
 
 
 def warn_unknown(draft: Draft, content: Content, where: str) -> None:
-    """Name the parts that are not in the content as they were."""
+    """Warn about the parts that were not kept in their own form."""
     for kind in content.unknown:
         draft.warn(where, f"part of type {kind!r} was kept as JSON text" if "(" not in kind else f"part of type {kind}")
 
@@ -137,13 +137,13 @@ def _read_by_kind(content: Content, part: dict[str, Any], where: str) -> None:
 
 
 def _summaries(part: dict[str, Any]) -> str:
-    """What a thought that is kept back was about, as Claude.ai and the Responses API summarise it."""
+    """The summary of a hidden thought, as Claude.ai and the Responses API give it."""
     given = get.objects(part, "summaries", "summary")
     return "\n".join(text for item in given if (text := get.text(item, "summary", "text")))
 
 
 def _add_result(content: Content, part: dict[str, Any], where: str) -> None:
-    """What a tool returned; where it is under no name we know, the other fields are kept as JSON text."""
+    """What a tool returned; if no known field holds it, the other fields are kept as JSON text."""
     call_id, output, failed = result_of(part)
     rest = {key: value for key, value in part.items() if key not in RESULT_KEYS}
     if rest and not rest.keys() & {*OUTPUTS}:
@@ -169,7 +169,7 @@ def _add_both(content: Content, part: dict[str, Any], where: str) -> None:
 
 
 def read_output(output: Any, *, where: str = "content") -> Content:
-    """What a tool gave back, wrappers taken off: text, parts, or any other value as JSON text."""
+    """A tool's output, already without its wrappers: text, parts, or any other value as JSON text."""
     if isinstance(output, bool | int | float) or _is_own_answer(output):
         return Content([json_text(output)])
     inner = read_content(output, where=where)
@@ -210,7 +210,7 @@ def add_image(content: Content, part: dict[str, Any]) -> None:
 
 
 def _format(part: dict[str, Any]) -> str:
-    """Bedrock names an image by its ending."""
+    """The media type of an image in Bedrock's shape, which names only a file ending; else empty."""
     return f"image/{part['format']}" if isinstance(part.get("format"), str) else ""
 
 

@@ -1,7 +1,7 @@
 """Items of OpenAI's Responses API -> steps.
 
 A tool that ran on the provider's side (`code_interpreter_call` and its like) has call and outcome in one item: it becomes a call and its
-result, or a call alone where only a status is recorded (`web_search_call`); a generated image is the turn's own. A message of another agent
+result, or a call alone where only a status is recorded (`web_search_call`); a generated image joins the turn. A message of another agent
 is a user message with that agent's name. Invariant: what the model gave between two results is one turn, and no item's text is lost.
 """
 

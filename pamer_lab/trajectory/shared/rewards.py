@@ -10,7 +10,7 @@ HOLDERS = ("rewards", "verifier_result", "verifier", "result", "results", "outco
 
 
 def reward_of(value: Any, depth: int = 0) -> float | None:
-    """The first reward of a record, its own before that of the objects inside it; None where it has none."""
+    """The first reward of a record, first its own, then that of the objects inside it; None if it has none."""
     found = get.amount(value, *NAMES)
     for key in HOLDERS if found is None and isinstance(value, dict) and depth < 3 else ():
         if (found := reward_of(value.get(key), depth + 1)) is not None:

@@ -20,7 +20,7 @@ SHAPE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError, Rec
 
 
 def one_value(document: Document) -> Any:
-    """The value of a file that holds one; None for lines, a zip or a folder. For detection, like the next four."""
+    """The value of a file that holds one; None for lines, a zip or a folder. For detection, like the next five functions."""
     return document.root if document.kind == "json" else None
 
 
@@ -36,7 +36,7 @@ def first_episode(document: Document) -> Any:
 
 
 def first_episodes(document: Document, count: int = 20) -> list[Any]:
-    """More of them, for files whose first episodes may be failed runs without messages."""
+    """The first `count` episodes, for files whose first ones may be failed runs without messages."""
     return [value for _, value in islice(episodes(document), count)] if document.kind in ("json", "jsonl") else []
 
 
@@ -89,7 +89,7 @@ def episodes(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def read_each(document: Document, name: str, read_one: Callable[[Any, str], Draft]) -> Iterator[Draft]:
-    """A draft per episode; one that cannot be read becomes a rejection of its own."""
+    """A draft per episode; one that cannot be read becomes a separate rejection."""
     for where, value in episodes(document):
         yield attempt(name, where, read_one, value, where)
 

@@ -1,4 +1,4 @@
-"""What a span is described by, in the shapes of OTLP, Jaeger and flat tables -> plain values: attributes, ids, times.
+"""The attributes, ids and times of spans in the shapes of OTLP, Jaeger and flat tables -> plain values.
 
 Knows no container and no dialect. Invariant: nothing here raises.
 """
@@ -11,7 +11,7 @@ from pamer_lab.trajectory.shared import get
 
 
 def attributes_of(value: dict[str, Any]) -> dict[str, Any] | None:
-    """The attributes under dotted names; None where an object has none and is no span either."""
+    """The attributes under dotted names; None if an object has none and is no span either."""
     for key in ("attributes", "span_attributes", "SpanAttributes", "spanAttributes", "tags"):
         found = value.get(key)
         if isinstance(found, str):

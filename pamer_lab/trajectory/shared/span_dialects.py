@@ -61,7 +61,7 @@ PRINTED_CALL = re.compile(r"ResponseFunctionToolCall\(arguments='(.*)', call_id=
 
 
 def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
-    """A message in which calls are calls."""
+    """The message with its printed calls as real calls."""
     parts = []
     for part in get.objects(message, "parts"):
         found = PRINTED_CALL.match(get.text(part, "content"))
@@ -153,7 +153,7 @@ def _openllmetry(span: Span) -> Exchanged | None:
 
 
 def _sentry(span: Span) -> Exchanged | None:
-    """Sentry's names: the messages of the request, and the answer's text and calls apart."""
+    """Sentry's names: the messages of the request, and separate fields for the answer's text and calls."""
     facts = span.attributes
     text, calls = (parsed(facts.get(f"gen_ai.response.{name}")) for name in ("text", "tool_calls"))
     answer = {"role": "assistant", "content": "\n".join(map(json_text, text)) if isinstance(text, list) else text}

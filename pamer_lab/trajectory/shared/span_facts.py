@@ -11,7 +11,7 @@ from pamer_lab.trajectory.shared.usage import read_usage
 from pamer_lab.trajectory.values import Usage
 
 Kind = Literal["llm", "tool", "agent", "other", ""]
-"""`other`: a retrieval, an embedding, a guard: something with content that is no turn. Empty: plumbing, such as an HTTP request."""
+"""`other`: content that is no turn, such as a retrieval, an embedding or a guardrail. Empty: plumbing, such as an HTTP request."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys("llm chat chat_model text_completion generate_content completion generation response model_step".split(), "llm"),
@@ -29,7 +29,7 @@ CACHED += ["ai.usage.cachedInputTokens", "gen_ai.usage.details.cache_read_tokens
 
 
 class ToolUse(NamedTuple):
-    """A tool call that has a span of its own."""
+    """A tool call that was recorded as a separate span."""
 
     id: str
     name: str
@@ -119,7 +119,7 @@ def tool_use(span: Span) -> ToolUse:
 
 
 def usage_of(span: Span) -> Usage | None:
-    """The tokens that a span recorded, under whichever names; numbers may be text."""
+    """The tokens that a span recorded, under any of the known names; numbers may be text."""
     facts = span.attributes
     sent, given, cached = (next((number for key in keys if (number := _number(facts.get(key)))), 0) for keys in (SENT, GIVEN, CACHED))
     if sent or given or cached:
@@ -148,7 +148,7 @@ def usage_of(span: Span) -> Usage | None:
 
 
 def _of_generation(output: Any) -> Usage | None:
-    """Of LangChain's `generations`, which are lists of lists of messages with their fields under `kwargs`."""
+    """Usage in LangChain's `generations`, which are lists of lists of messages with their fields under `kwargs`."""
     first = next(iter(get.items(output, "generations")), None)
     message = get.obj(next(iter(get.as_list(first)), first), "message")
     return read_usage(get.some(get.obj(message, "kwargs") or message, "usage_metadata"))

@@ -1,6 +1,6 @@
-"""Spans of products with a shape of their own -> the shape that `spans` reads: HoneyHive, Datadog, PostHog, Sentry, Langfuse's tables.
+"""Spans in product-specific shapes -> the shape that `spans` reads: HoneyHive, Datadog, PostHog, Sentry, Langfuse's tables.
 
-One function per product; each gives None for an object that is not its own. Invariant: nothing here raises, and no field is dropped.
+One function per product; each returns None for an object of any other product. Invariant: nothing here raises.
 """
 
 from collections.abc import Callable

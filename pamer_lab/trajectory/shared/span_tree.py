@@ -100,7 +100,7 @@ class Tree:
         return [self._call(span, found) for span in chosen if (found := content[id(span)]) is not None]
 
     def _lend(self, span: Span, own: Exchanged | None, outer: Exchanged | None) -> None:
-        """A step that records only its answer has the prompt and the tools of the span around it."""
+        """Give a step that records only its answer the prompt and the tools of the span around it."""
         if own is not None and outer is not None:
             own.prompt.extend([] if own.prompt else outer.prompt)
             own.tools.extend([] if own.tools else outer.tools)
@@ -124,7 +124,7 @@ class Tree:
         return call
 
     def started_by(self, call: ModelCall, calls: list[ModelCall]) -> int | None:
-        """Which of these calls was the newest when another agent's call began inside the same agent; None where it did not."""
+        """Index of the newest of these calls when another agent's call began inside the same agent; None if it did not."""
         inner = self.of_call[id(call)]
         around = {parent.id for parent in self.above(inner)}
         outer = {agent.id for one in calls if (agent := self.agent(self.of_call[id(one)])) is not None}
@@ -136,7 +136,7 @@ class Tree:
         return max((number for number, one in enumerate(calls) if one.start <= call.start), default=0)
 
     def add_tools(self, conversation: Conversation) -> None:
-        """Results that only a tool's own span holds, and calls that the model made in code."""
+        """Add results that only a tool's own span holds, and calls that the model made in code."""
         steps = conversation.steps
         for number, (call, turn) in enumerate(conversation.turns):
             start = next((place for place, step in enumerate(steps) if step is turn), len(steps))
@@ -187,7 +187,7 @@ class Tree:
         return ToolCall(own, use.name, json_text(_arguments(use.arguments))), _result(draft, own, use, span)
 
     def _calls_in_code(self, draft: Draft, turn: Turn, steps: list[Any], start: int, end: int, ran: list[Span]) -> None:
-        """Tools that ran between two turns though the model asked for none: it wrote code, and its observation is what it saw."""
+        """Add tools that ran between two turns although the model called none: it wrote code, and saw only its observation."""
         outermost = [span for span in ran if not any(parent in ran for parent in self.above(span))]
         seen = [place for place in range(start + 1, end) if isinstance(steps[place], Result) and not steps[place].call_id]
         results: list[Result] = []
@@ -205,14 +205,14 @@ class Tree:
         steps[start + 1 : start + 1] = results
 
     def _tools(self, call: ModelCall, until: int | None) -> list[Span]:
-        """Tool spans of the same agent that began after a call and not after the next one; some clocks only know seconds."""
+        """Tool spans of the same agent that began after a call and not after the next one; some clocks have only whole seconds."""
         span = self.of_call[id(call)]
         agent = span if call.several else self.agent(span)
         ran = self._tools_in.get((span.trace, agent.id if agent else ""), [])
         return [tool for tool in ran if not call.start or (tool.start >= call.start and (until is None or tool.start <= until))]
 
     def report(self, draft: Draft) -> None:
-        """Spans that are in no trace: those with content as unread, plumbing as a count."""
+        """Report spans that are in no trace: those with content as unread, plumbing as a count."""
         plumbing: Counter[str] = Counter()
         for span in self.spans:
             kind = self.kinds[id(span)]

@@ -59,7 +59,7 @@ def _listed(node: Any) -> Any:
 
 
 def prompt_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
-    """The messages of a prompt, in whatever it was wrapped."""
+    """The messages of a prompt, however it is wrapped."""
     value = parsed(value)
     if depth > 8 or value is None:
         return []

@@ -32,7 +32,7 @@ OPIK = {"llm", "tool", "general", "guardrail"}
 
 @dataclass
 class Span:
-    """One span; `kind` is what its source calls it, as `span_dialects` understands it."""
+    """One span; `kind` is what its source calls it, which `span_facts` interprets."""
 
     where: str
     id: str
@@ -50,9 +50,9 @@ class Span:
 
 
 def collect(values: Iterator[tuple[str, Any]], others: list[str] | None = None) -> list[Span]:
-    """Every span below these values, in file order; halves of one (a start and an end) are put together.
+    """Every span below these values, in file order; the halves of one (a start and an end) are merged.
 
-    `others` gets the places of values, and of neighbours of spans, in which there is none.
+    `others` receives the places of values, and of list items next to spans, that hold no span.
     """
     collector = _Collector()
     for where, value in values:
@@ -73,10 +73,10 @@ class _Collector:
         self.seen = 0
         """Spans, halves of spans and log records so far."""
         self.others: list[str] = []
-        """Objects in a list with spans that hold none."""
+        """Places of items that hold no span, in lists where others do."""
 
     def found(self) -> list[Span]:
-        """The spans, with the log records that name them as their events; a record of no known span is a span by itself."""
+        """The spans, with the log records that name them as their events; a record whose span is unknown becomes a span itself."""
         for record in self.logs:
             key = (first_id(record, *TRACES), first_id(record, *IDS[:3]))
             span = self.by_id.get(key)
@@ -150,7 +150,7 @@ class _Collector:
 
 
 def read_span(value: dict[str, Any], where: str, parent: str = "") -> Span | None:
-    """An object as a span; None where it is none."""
+    """An object as a span; None if it is not one."""
     if "uuid" in value and (value.get("kind") in ("scope", "mark", "ScopeStart", "ScopeEnd", "Mark")):
         return _scope(value, where, parent)
     value = unified(value)

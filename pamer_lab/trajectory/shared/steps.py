@@ -1,8 +1,8 @@
 """What a log consists of before it becomes messages: turns, results, prompts and events in log order.
 
-A log may write a result after the next assistant message, because tools run while the log is written; the API however received
-it right after the call. `add_steps` puts it there. Ids that a log uses again are left alone: which call such a result answers
-is then only known from its place.
+A log may write a result after the next assistant message, because tools run while the log is written, but the API received it
+right after the call; `add_steps` puts it there. Results of ids that a log reuses stay where they are, since only their place
+tells which call they answer.
 """
 
 from collections import Counter
@@ -13,6 +13,8 @@ from typing import Any, Literal
 from pamer_lab.trajectory.draft import Draft
 from pamer_lab.trajectory.shared.parts import Content
 from pamer_lab.trajectory.values import EventKind, Image, Message, ToolCall, Usage
+
+REWOUND = "the conversation was rewound here; the abandoned messages before it are kept"
 
 
 @dataclass(slots=True)
@@ -30,10 +32,17 @@ class Turn:
     """When it was recorded, in seconds since 1970."""
 
     def add(self, content: Content) -> None:
-        """More of what the model said; calls and results inside the content are the reader's own affair."""
+        """More of what the model said; calls and results inside the content are left to the reader."""
         self.texts += content.texts
         self.thinking += content.thinking
         self.images += content.images
+
+    def merge(self, later: "Turn") -> None:
+        """All that a later turn says and calls, where a log splits one message."""
+        self.texts += later.texts
+        self.calls += later.calls
+        self.thinking += later.thinking
+        self.images += later.images
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +79,19 @@ class Mark:
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     keeps: Callable[[Sequence[Message]], Collection[int]] | None = None
-    """Of a compaction: which messages so far the agent kept, besides the leading system messages; None: not recorded."""
+    """For a compaction: which messages so far the agent kept, besides the leading system messages; None: not recorded."""
     summary: type[Said] | type[Turn] | None = Said
-    """Of a compaction that says what it kept: what the next step must be to be its summary; None: it has none."""
+    """For a compaction that records what it kept: the type of step that must follow as its summary; None: it has none."""
+
+
+def rewound(draft: Draft, where: str, to: Any) -> Mark:
+    """The event of a rewind, with a warning: the messages it abandons stay in the trace."""
+    draft.warn(where, REWOUND)
+    return Mark("context_edit", "the conversation was rewound to an earlier message", {"to": to})
 
 
 def keep_none(messages: Sequence[Message]) -> tuple[int, ...]:
-    """Everything so far was replaced."""
+    """`Mark.keeps` for a compaction that replaced everything so far."""
     return ()
 
 

@@ -57,7 +57,7 @@ def usage_in(value: Any, *, sent: str, given: str, cached: str = "", cost: Any =
 
 
 def priced(usage: Usage | None, cost: Any) -> Usage | None:
-    """The usage with the cost that a source recorded with it; unchanged where there is none."""
+    """The usage with the cost that a source recorded with it; unchanged if there is none."""
     price = _price(cost)
     return usage if price is None else structs.replace(usage or Usage(), cost_usd=price)
 

@@ -65,7 +65,7 @@ FAILED = ("error", "failed", "cancelled", "rejected", "error-text", "error-json"
 
 
 def plain_word(value: Any) -> str:
-    """A type or role without its spelling: `toolUse`, `tool-use` and `tool_use` are one word."""
+    """A type or role in normalised spelling: `toolUse`, `tool-use` and `tool_use` are one word."""
     return value.replace("_", "").replace("-", "").lower() if isinstance(value, str) else ""
 
 
@@ -142,9 +142,9 @@ MCP_RESULT = {"content", "isError", "is_error", "_meta", "meta", "structuredCont
 
 
 def output_of(value: Any, depth: int = 0) -> tuple[Any, bool]:
-    """(what a tool gave back, whether it failed), with the protocol's wrappers taken off.
+    """(what a tool gave back, whether it failed), with the protocol's wrappers removed.
 
-    Known are Gemini's `functionResponse`, MCP's `{content, isError}`, `{status, value}` and `{type, value}`, and runs with a `result`;
+    Supported are Gemini's `functionResponse`, MCP's `{content, isError}`, `{status, value}` and `{type, value}`, and runs with a `result`;
     an object that is the tool's own answer stays as it is.
     """
     if not isinstance(value, dict) or depth > 6:

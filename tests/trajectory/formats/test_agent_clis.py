@@ -7,6 +7,7 @@ import pytest
 
 from pamer_lab.blocks import violations
 from pamer_lab.trajectory import Trace, read_traces
+from pamer_lab.trajectory.shared.steps import REWOUND
 from tests.conftest import REAL_TRACES
 from tests.trajectory.formats.told import counts, only, read_lines, read_value
 
@@ -290,6 +291,19 @@ def test_a_compression_of_qwen_code_replaces_what_came_before() -> None:
     assert (event.kind, event.text, event.replaced, event.tokens_before) == ("compaction", "so far", ((0, 3),), 90)
 
 
+def test_a_rewound_session_of_qwen_code_says_where() -> None:
+    lines = [
+        {"uuid": str(number), "sessionId": "s", "type": role, "message": {"role": role, "parts": [{"text": role}]}}
+        for number, role in enumerate(("user", "assistant", "user", "assistant"))
+    ]
+    payload = {"targetUuid": "0"}
+    lines.insert(2, {"uuid": "r", "sessionId": "s", "type": "system", "subtype": "rewind", "systemPayload": payload})
+    trace = only(read_lines(lines))
+    event = only_event(trace)
+    assert (counts(trace), event.kind, event.before_message, event.data) == ((2, 0, 0), "context_edit", 2, {"to": "0"})
+    assert [(warning.where, warning.text) for warning in trace.warnings] == [("line 3", REWOUND)]
+
+
 def only_event(trace: Trace) -> Any:
     assert len(trace.events) == 1
     return trace.events[0]
@@ -458,6 +472,28 @@ def test_thoughts_on_a_line_of_their_own_belong_to_the_message_behind_them() -> 
     ]
     trace = only(read_lines(lines))
     assert (counts(trace), trace.messages[1].thinking) == ((2, 1, 1), "hm")
+
+
+def test_a_prompt_of_copilot_that_is_sent_again_is_kept_and_history_is_not_repeated() -> None:
+    said = ["Be brief.", "go", "Done.", "continue", "Done.", "continue", "Done."]
+    held = [{"role": role, "content": text} for role, text in zip((0, 1, 2, 1, 2, 1, 2), said, strict=True)]
+    done, failed = {"type": "success", "message": ["Done."]}, {"type": "failed", "reason": "network"}
+    logs = [
+        {"kind": "request", "requestMessages": {"messages": held[:sent]}, "response": response}
+        for sent, response in ((2, done), (4, failed), (4, done), (6, done))
+    ]
+    trace = only(read_value({"prompts": [{"prompt": "go", "logs": logs}]}))
+    assert [message.content for message in trace.messages] == said
+
+
+def test_results_of_copilot_without_ids_are_all_kept() -> None:
+    held = [{"role": 1, "content": "go"}]
+    for text in ("one", "two"):
+        call = {"id": text, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        held += [{"role": 2, "content": "", "toolCalls": [call]}, {"role": 3, "content": text}]  # type: ignore[dict-item]
+    request = {"kind": "request", "requestMessages": {"messages": held}, "response": {"type": "success", "message": ["Done."]}}
+    trace = only(read_value({"prompts": [{"prompt": "go", "logs": [request]}]}))
+    assert [message.content for message in trace.messages if message.role == "tool"] == ["one", "two"]
 
 
 def test_the_old_session_file_of_copilots_cli_is_a_chat() -> None:

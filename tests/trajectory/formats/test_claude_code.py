@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pamer_lab.trajectory import Trace, read_traces
-from pamer_lab.trajectory.formats.claude_code import REWOUND
+from pamer_lab.trajectory.shared.steps import REWOUND
 from tests.trajectory.formats.told import counts, only, raw_values, read_lines, told
 
 FOLDER = "claude-code-jsonl"

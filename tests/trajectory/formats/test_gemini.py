@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pamer_lab.trajectory import read_traces
+from pamer_lab.trajectory.shared.steps import REWOUND
 from tests.trajectory.formats.told import counts, only, raw_values, read_lines, read_value, strings, told
 
 
@@ -87,6 +88,14 @@ def test_a_chat_recording_holds_calls_results_thoughts_and_tokens_in_one_message
     first = trace.messages[1]
     assert (first.thinking, first.usage and (first.usage.input_tokens, first.usage.output_tokens)) == ("Plan: list", (100, 7))
     assert (trace.messages[2].content, trace.model, trace.events[0].text) == ("a.py", "gemini-x", "saved")
+
+
+def test_a_rewound_recording_keeps_what_was_abandoned_and_says_where() -> None:
+    lines: list[Any] = [{"sessionId": "s"}, *({"id": kind, "type": kind, "content": kind} for kind in ("user", "gemini"))]
+    trace = only(read_lines([*lines, {"$rewindTo": "user"}, {"id": "again", "type": "gemini", "content": "again"}]))
+    assert [message.content for message in trace.messages] == ["user", "gemini", "again"]
+    assert [(event.kind, event.before_message, event.data) for event in trace.events] == [("context_edit", 2, {"to": "user"})]
+    assert [(warning.where, warning.text) for warning in trace.warnings] == [("line 4", REWOUND)]
 
 
 @pytest.mark.parametrize("name", ["trajectory.json", "error.json", "scenario-constraints.json"])

@@ -351,6 +351,23 @@ def test_langfuse_observations_are_read_as_a_bare_list() -> None:
     is_the_run(only(read_value(found)))
 
 
+def test_langfuse_turns_that_asked_for_tools_together_keep_their_thinking_and_images() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+
+    def observation(at: int, kind: str, sent: Any, *parts: dict[str, Any]) -> dict[str, Any]:
+        said = {"role": "assistant", "content": list(parts)} if parts else None
+        return {"type": kind, "name": TOOL, "startTime": f"2026-01-01T00:00:0{at}Z", "input": sent, "output": said}
+
+    found = [observation(0, "SPAN", {"prompt": "both?"})]
+    for number, own in enumerate("ab"):
+        call = {"type": "tool_use", "id": own, "name": TOOL, "input": {}}
+        found.append(observation(number + 1, "GENERATION", None, {"type": "thinking", "thinking": f"think {own}"}, image, call))
+    trace = only(read_value({"trace": {"id": "t"}, "observations": found}))
+    [turn] = [message for message in trace.messages if message.role == "assistant"]
+    assert [call.id for call in turn.tool_calls] == ["a", "b"]
+    assert (turn.thinking, [image.bytes for image in turn.images]) == ("think a\nthink b", [3, 3])
+
+
 def test_the_span_of_a_tool_gives_the_result_that_no_prompt_holds() -> None:
     tool = {
         "gen_ai.operation.name": "execute_tool",
