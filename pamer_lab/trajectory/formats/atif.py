@@ -73,13 +73,23 @@ def _read_one(draft: Draft, value: dict[str, Any]) -> Draft:
     draft.meta |= {"schema": value.get("schema_version"), "notes": value.get("notes"), "agent_extra": agent.get("extra")}
     _add_totals(draft, value.get("final_metrics"))
     _Steps(draft).add(value["steps"])
-    for number, side in enumerate(value.get("subagent_trajectories") or []):
-        texts = [_content(draft, step.get("message"), "").text for step in side.get("steps") or []] if isinstance(side, dict) else []
-        draft.event("subagent", "\n\n".join(texts), number=number)
+    for number, (where, side) in enumerate(get.placed(get.items(value, "subagent_trajectories"), "subagent_trajectories")):
+        draft.event("subagent", "\n\n".join(_side_texts(draft, side, where)), number=number)
     if reference := value.get("continued_trajectory_ref"):
         draft.event("compaction", "the run continues in another file, with its context summarised", continued_in=reference)
         draft.meta["continued_in"] = reference
     return draft
+
+
+def _side_texts(draft: Draft, side: Any, where: str) -> Iterator[str]:
+    """Everything that a side agent and its own side agents thought, said, called and got back."""
+    for place, step in get.placed(get.objects(side, "steps"), f"{where}.steps"):
+        results = get.objects(get.obj(step, "observation"), "results")
+        said = [get.text(step, "reasoning_content"), _content(draft, step.get("message"), place).text]
+        calls = [f"{get.text(call, 'function_name')} {json_text(call.get('arguments'))}" for call in get.objects(step, "tool_calls")]
+        yield from filter(None, [*said, *calls, *(_content(draft, result.get("content"), place).text for result in results)])
+    for place, nested in get.placed(get.items(side, "subagent_trajectories"), f"{where}.subagent_trajectories"):
+        yield from _side_texts(draft, nested, place)
 
 
 def _add_totals(draft: Draft, totals: Any) -> None:

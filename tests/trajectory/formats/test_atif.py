@@ -111,3 +111,12 @@ def test_real_trajectories_keep_every_step_and_text(real_traces: Path, name: str
             for result in (step.get("observation") or {}).get("results", []):
                 texts += [result["content"]] if isinstance(result["content"], str) else []
         assert told([trace]).misses(texts) == []
+
+
+def test_a_side_agents_event_has_all_that_it_and_its_own_side_agents_said_and_did() -> None:
+    nested = {"steps": [{"source": "agent", "message": "deepest"}, "not a step"]}
+    trace = only(read_value(trajectory(subagent_trajectories=[{"steps": steps(), "subagent_trajectories": [nested]}, 7])))
+    first, second = [event for event in trace.events if event.kind == "subagent"]
+    call = 'bash {"cmd":"ls"}'
+    said = ["Be brief.", "list", "hm", "Listing.", call, call, "b", "a", "check", '{"passed":false}', "type it", "typed", "deepest"]
+    assert first.text.replace(": ", ":").split("\n\n") == said and second.text == ""
