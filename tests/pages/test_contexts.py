@@ -152,7 +152,7 @@ def test_what_cannot_be_shown_is_said(visit: Visit, workspace: Workspace) -> Non
     app = visit(PAGE, trace=rows[1])
     assert app.info and "point" not in {field.key for field in app.number_input}
     app = visit(PAGE, trace=rows[5], point="99")
-    assert holds(app.warning[0].value, 99, 5) and "point" in {field.key for field in app.number_input}
+    assert holds(app.warning[0].value, 99, 4) and "point" in {field.key for field in app.number_input}
     app = visit(PAGE, trace=rows[5], left="bank-recent5", **{"compact-study": "compact-gone"})
     assert "compact-gone" in app.error[0].value
     assert says(app, "mean", 3), "they have no text to show"
