@@ -68,7 +68,9 @@ class _Session:
             self._results += [(block, place) for place in self._shortened.results.of(history, block)]
         self._read = history.t
         limit = self.policy.threshold
-        now = (*history.head(), *self._arranged(history, self._items))
+        resumed = self._arranged.edited < len(self._items)
+        laid = self._arranged(history, self._items) if resumed else self._arranged.again(history)
+        now = (*history.head(), *laid)
         size = head_tokens(history) + self._arranged.tokens
         if size <= limit:
             return Decision("pass", f"the request has {size:,} tokens, within {limit:,}", now)

@@ -161,15 +161,24 @@ class Arranged:
     def __call__(self, history: History, other: Mapping[int, Item | None]) -> tuple[Item, ...]:
         given = [*other], [*other.values()]
         if given != self._given:
-            self._lay_out(history, other)
             self._given = given
+            self._lay_out(history, other)
+        return self.again(history)
+
+    @property
+    def edited(self) -> int:
+        """Number of edits of the last call."""
+        return len(self._blocks)
+
+    def again(self, history: History) -> tuple[Item, ...]:
+        """The blocks up to now with the edits of the last call."""
         rest = history.raw([(self._blocks[-1] + 1 if self._blocks else 0, history.t)])
         self.tokens = (self._sums[-1] if self._sums else 0) + sum(item.tokens for item in rest)
         return (*self._laid, *rest)
 
     def _lay_out(self, history: History, other: Mapping[int, Item | None]) -> None:
         blocks = sorted(other)
-        edits = [*map(other.__getitem__, blocks)]
+        edits = self._given[1] if blocks == self._given[0] else [*map(other.__getitem__, blocks)]
         same = min(shared_start(self._blocks, blocks), shared_start(self._edits, edits))
         del self._laid[self._counts[same - 1] if same else 0 :], self._counts[same:], self._sums[same:]
         for number in range(same, len(blocks)):
