@@ -12,8 +12,8 @@ from pamer_lab.runs.samples import is_sample
 from pamer_lab.runs.values import RunInfo
 from pamer_lab.workspace import TraceSize
 
-LETTERS = 4
-"""Rough number of characters per token, for a trace that is not in the workspace."""
+LETTERS = 3
+"""Characters of a token, about. Blocks are measured by their tokens, because text with more of them takes longer to embed."""
 
 
 class Inputs:
@@ -70,13 +70,12 @@ class Inputs:
 
     def _task_and_block(self, trace_id: str, size: TraceSize) -> tuple[float, float]:
         """Characters of the task, and mean characters of a block."""
+        block = LETTERS * size.later_tokens / max(size.turns, 1)
         try:
             found = self._factory.workspace.trace(trace_id)
         except LabError:
-            return 0.0, LETTERS * size.later_tokens / max(size.turns, 1)
-        messages, first = found.trace.messages, int(found.row["prefix_messages"])
-        later = sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in messages[first:])
-        return len(task_text(messages[:first])), later / max(size.turns, 1)
+            return 0.0, block
+        return len(task_text(found.trace.messages[: int(found.row["prefix_messages"])])), block
 
 
 def texts(policy: Policy) -> set[str]:

@@ -30,6 +30,7 @@ from pamer_lab.runs.batch import BatchOptions, replay_batch
 from pamer_lab.runs.batch_state import BELIEVED, BatchProgress, BatchState
 from pamer_lab.runs.engine import ReplayOptions, replay
 from pamer_lab.runs.estimate import Cost, Estimator, estimate
+from pamer_lab.runs.inputs import LETTERS
 from pamer_lab.runs.known import REFERENCE, REFERENCE_TOKENS, guessed_turn
 from pamer_lab.runs.store import RunStore
 from pamer_lab.runs.turns import Turn
@@ -149,7 +150,7 @@ def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(wo
     asked, [[name, size]] = Estimator(factory(workspace)), workspace.trace_sizes([trace.trace_id]).items()
     policies = [parse_policy(text) for text in ("pamer", "pamer+", "pamer-no-recall", "threshold-when", "threshold-when:returns=steps")]
     blocks = cut(trace.messages)
-    block = sum(len(message.content) for message in trace.messages[blocks.prefix_end :]) / trace.turns
+    block = LETTERS * size.later_tokens / size.turns
     task = len(task_text(trace.messages[: blocks.prefix_end]))
     for policy in policies:
         cost = asked.cost(policy, name, size)
@@ -218,7 +219,7 @@ def test_every_run_records_what_was_estimated_and_what_it_took(workspace: Worksp
     run = replay(long_trace(8), "pamer", workspace, ReplayOptions(device="cpu", parts=PARTS))
     tokens = sum(run.head.block_tokens) / 8
     guess = guessed_turn(parse_policy("pamer")) * (0.5 + 0.5 * tokens / REFERENCE_TOKENS)
-    embeds = Estimator(factory(workspace)).inputs.embeds(parse_policy("pamer"), "t-long", TraceSize(8, 0, 0))
+    embeds = Estimator(factory(workspace)).inputs.embeds(parse_policy("pamer"), "t-long", workspace.trace_sizes(["t-long"])["t-long"])
     embedding = sum(embeds.values()) / EMBEDDING
     assert run.head.estimated == pytest.approx(8 * (guess + embedding), rel=0.2)
     assert RunStore(workspace).head(run.run_id) == run.head and run.head.taken > 0
