@@ -284,7 +284,10 @@ class Estimator:
 
     def _embedding(self, policy: Policy, trace_id: str, size: TraceSize, embedded: Set[str]) -> tuple[float, str]:
         """Seconds per turn for embedding texts that no other run embeds, and whether the pace was measured or guessed."""
+        named = self.inputs.embeds(policy, trace_id, size)
+        if not named:
+            return 0.0, "guessed"
         there = embedded | self.inputs.embedded(trace_id)
-        characters = sum(count for name, count in self.inputs.embeds(policy, trace_id, size).items() if name not in there)
+        characters = sum(count for name, count in named.items() if name not in there)
         pace, basis = embedding_pace(self.factory.profile, self.factory.workspace.path)
         return characters / pace, basis

@@ -168,6 +168,11 @@ def test_a_policy_that_embeds_takes_what_its_texts_take_unless_they_are_there(wo
     assert steps.embed_seconds == pytest.approx(together["pamer+", name].embed_seconds)
 
 
+def test_a_policy_that_embeds_nothing_asks_for_no_pace_of_embedding(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "embedding_pace", lambda *_: pytest.fail("the pace was measured"))
+    assert Estimator(factory(workspace)).cost(parse_policy("sliding-window:2"), "t-none", TraceSize(8, 50, 400)).embed_seconds == 0.0
+
+
 def test_the_pace_of_embedding_is_remembered(workspace: Workspace) -> None:
     workspace.path.mkdir(parents=True, exist_ok=True)
     first = embedding_pace(EMBEDDED, workspace.path)
